@@ -1,0 +1,121 @@
+/** Deno: `Deno.serve` with upgraded sockets, the global `WebSocket` as client. Needs `--allow-net` and nothing else. */
+/// <reference types="deno" />
+import type { DialOptions, Listener, ListenOptions, Runtime, TlsOptions } from '../../src/transport/runtime.ts';
+import { listenFailure } from '../shared/listen_failure.ts';
+import { settledWithin, SocketSet } from '../shared/socket_set.ts';
+import { probeTcp } from '../shared/tcp_probe.ts';
+import { guardedFetch, refusalResponse, upgradeRefusal } from '../shared/upgrade.ts';
+import { dialWebSocket, manageWebSocket, type WebSocketLike } from '../shared/web_socket_dial.ts';
+
+const stopMs = 500;
+const signals = ['SIGTERM', 'SIGINT'] as const;
+
+async function listen(options: ListenOptions): Promise<Listener> {
+  const sockets = new SocketSet();
+  const stop = new AbortController();
+  let closing = false;
+  const admitting = { ...options, admit: () => !closing && options.admit() };
+  const tls = options.tls === undefined ? {} : { cert: options.tls.cert, key: options.tls.key };
+  let server: Deno.HttpServer<Deno.NetAddr>;
+  try {
+    const settings = { hostname: options.hostname, port: options.port, signal: stop.signal, onListen: () => {}, ...tls };
+    server = Deno.serve(settings, (request, info) => answer(admitting, sockets, request, info.remoteAddr.hostname));
+  } catch (error) {
+    throw listenFailure(options.hostname, options.port, error);
+  }
+  const lost = (why: string) => closing ? undefined : options.onLost(why);
+  server.finished.then(() => lost('the HTTP server finished'), (error) => lost(String(error)));
+  let closed: Promise<void> | undefined;
+  return {
+    port: server.addr.port,
+    close() {
+      closing = true;
+      closed ??= sockets.closeAll('listener closed').then(() => {
+        stop.abort();
+        return settledWithin(server.finished, stopMs);
+      });
+      return closed;
+    },
+  };
+}
+
+function answer(
+  options: ListenOptions,
+  sockets: SocketSet,
+  request: Request,
+  remote: string,
+): Response | Promise<Response> {
+  if (new URL(request.url).pathname !== options.socketPath) return guardedFetch(options.fetch, request);
+  const refusal = upgradeRefusal(options, (name) => request.headers.get(name));
+  if (refusal !== undefined) return refusalResponse(refusal);
+  try {
+    const { socket, response } = Deno.upgradeWebSocket(request, { protocol: options.subprotocol, idleTimeout: 0 });
+    const managed = manageWebSocket(socket as WebSocketLike, options.maxFrameBytes, terminate);
+    socket.addEventListener('open', () => {
+      sockets.add(managed);
+      options.onSocket(managed, remote);
+    });
+    return response;
+  } catch {
+    return new Response('bad upgrade\n', { status: 400 });
+  }
+}
+
+/**
+ * A `WebSocket` cannot be dropped without the peer's consent through Deno's public API: a peer that never answers a close
+ * would keep this process alive. Closing the resource below it does; where that door is missing, the connection stays
+ * until the peer or the listener ends, and the owner has long been told of the close.
+ */
+function terminate(socket: WebSocketLike): void {
+  const rid = Object.getOwnPropertySymbols(socket).find((symbol) => symbol.description === '[[rid]]');
+  const id = rid === undefined ? undefined : (socket as unknown as Record<symbol, unknown>)[rid];
+  const deno = Deno as unknown as { internal?: symbol } & Record<symbol, { core?: { tryClose?(id: number): void } }>;
+  const core = deno.internal === undefined ? undefined : deno[deno.internal]?.core;
+  if (typeof id === 'number' && typeof core?.tryClose === 'function') core.tryClose(id);
+  else socket.close();
+}
+
+/** An HTTP client that trusts `ca`, shared by every use of the same certificate. */
+let trusting: { readonly ca: string; readonly client: Deno.HttpClient } | undefined;
+function clientFor(tls: Pick<TlsOptions, 'ca'> | undefined): { client?: Deno.HttpClient } {
+  if (tls?.ca === undefined) return {};
+  if (trusting?.ca !== tls.ca) trusting = { ca: tls.ca, client: Deno.createHttpClient({ caCerts: [tls.ca] }) };
+  return { client: trusting.client };
+}
+
+function dial(options: DialOptions, done: Parameters<Runtime['dial']>[1]) {
+  const open = () => {
+    const init = { protocols: [options.subprotocol], ...clientFor(options.tls) };
+    return new (WebSocket as unknown as new (url: string, init: object) => WebSocketLike)(options.url, init);
+  };
+  return dialWebSocket({ open, terminate, probe: probeTcp }, options, done);
+}
+
+function granted(permission: Deno.PermissionDescriptor): boolean {
+  return Deno.permissions.querySync(permission).state === 'granted';
+}
+
+export const runtime: Runtime = {
+  name: 'deno',
+  version: Deno.version.deno,
+  listen,
+  dial,
+  probe: probeTcp,
+  fetch: (url, init, tls) => fetch(url, { ...init, ...clientFor(tls) } as RequestInit),
+  randomBytes: (length) => crypto.getRandomValues(new Uint8Array(length)),
+  onSignal(run) {
+    const listeners = signals.map((signal) => {
+      const listener = () => run(signal);
+      Deno.addSignalListener(signal, listener);
+      return () => Deno.removeSignalListener(signal, listener);
+    });
+    return () => listeners.splice(0).forEach((off) => off());
+  },
+  exit: (code) => Deno.exit(code),
+  args: () => Deno.args,
+  async readTextFile(path) {
+    if (!granted({ name: 'read', path })) throw new Error(`cannot read ${path}: run with --allow-read=${path}`);
+    return await Deno.readTextFile(path);
+  },
+  environmentVariable: (name) => granted({ name: 'env', variable: name }) ? Deno.env.get(name) : undefined,
+};

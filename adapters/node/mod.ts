@@ -1,0 +1,22 @@
+/** Node 20 and later. */
+import process from 'node:process';
+import type { Runtime } from '../../src/transport/runtime.ts';
+import { processMeans } from '../shared/process_means.ts';
+import { probeTcp } from '../shared/tcp_probe.ts';
+import { dial } from './dial.ts';
+import { listen } from './listen.ts';
+import { secureFetch } from './secure_fetch.ts';
+
+export const runtime: Runtime = {
+  name: 'node',
+  version: process.versions.node,
+  listen,
+  dial,
+  probe: probeTcp,
+  fetch: (url, init, tls) => {
+    const secure = tls?.ca !== undefined && url.startsWith('https:');
+    return secure ? secureFetch(url, init, tls.ca ?? '') : fetch(url, init);
+  },
+  randomBytes: (length) => crypto.getRandomValues(new Uint8Array(length)),
+  ...processMeans,
+};

@@ -1,0 +1,24 @@
+/** Signals, exit, arguments, files and environment, the same on Bun and Node. */
+import { readFile } from 'node:fs/promises';
+import process from 'node:process';
+import type { Runtime } from '../../src/transport/runtime.ts';
+
+const signals = ['SIGTERM', 'SIGINT'] as const;
+
+export const processMeans: Pick<
+  Runtime,
+  'onSignal' | 'exit' | 'args' | 'readTextFile' | 'environmentVariable'
+> = {
+  onSignal(run) {
+    const listeners = signals.map((signal) => {
+      const listener = () => run(signal);
+      process.on(signal, listener);
+      return () => process.off(signal, listener);
+    });
+    return () => listeners.splice(0).forEach((off) => off());
+  },
+  exit: (code) => process.exit(code),
+  args: () => process.argv.slice(2),
+  readTextFile: (path) => readFile(path, 'utf8'),
+  environmentVariable: (name) => process.env[name],
+};

@@ -1,0 +1,51 @@
+/** Who may upgrade, decided the same way on every runtime. */
+import type { ListenOptions } from '../../src/transport/runtime.ts';
+
+export interface UpgradeRefusal {
+  readonly status: number;
+  readonly text: string;
+}
+
+/** `header` returns the request header of that (lower-case) name. Undefined: go on with the upgrade. */
+export function upgradeRefusal(
+  options: Pick<ListenOptions, 'subprotocol' | 'admit' | 'admitOrigin' | 'socketPath'>,
+  header: (name: string) => string | null | undefined,
+): UpgradeRefusal | undefined {
+  if ((header('upgrade') ?? '').toLowerCase() !== 'websocket') {
+    return { status: 426, text: `${options.socketPath} takes WebSocket connections of cluster nodes only\n` };
+  }
+  const offered = (header('sec-websocket-protocol') ?? '').split(',').map((name) => name.trim());
+  if (!offered.includes(options.subprotocol)) {
+    return { status: 400, text: `the WebSocket subprotocol must be ${options.subprotocol}\n` };
+  }
+  const origin = header('origin') ?? '';
+  if (origin !== '' && options.admitOrigin !== undefined && !options.admitOrigin(origin)) {
+    return { status: 403, text: 'this page may not connect to the cluster\n' };
+  }
+  if (!options.admit()) return { status: 503, text: 'too many connections\n' };
+  return undefined;
+}
+
+export function refusalHeaders(refusal: UpgradeRefusal): Record<string, string> {
+  const headers: Record<string, string> = { 'content-type': 'text/plain; charset=utf-8', 'connection': 'close' };
+  if (refusal.status === 426) headers['upgrade'] = 'websocket';
+  return headers;
+}
+
+export function refusalResponse(refusal: UpgradeRefusal): Response {
+  const headers = refusalHeaders(refusal);
+  delete headers['connection'];
+  return new Response(refusal.text, { status: refusal.status, headers });
+}
+
+/** A handler that throws costs its caller a 500 and nobody else anything. */
+export async function guardedFetch(
+  fetch: ListenOptions['fetch'],
+  request: Request,
+): Promise<Response> {
+  try {
+    return await fetch(request);
+  } catch {
+    return new Response('internal error\n', { status: 500 });
+  }
+}

@@ -1,0 +1,146 @@
+/** Dialling with the `WebSocket` of the Web platform, for the runtimes whose own one is used. */
+import type { Cancel } from '../../src/actor/environment.ts';
+import type { ProbeOutcome } from '../../src/transport/contract.ts';
+import type { DialOptions, Runtime, Socket } from '../../src/transport/runtime.ts';
+import { ManagedSocket, type RawSocket } from './managed_socket.ts';
+
+export type DialOutcome = Parameters<Parameters<Runtime['dial']>[1]>[0];
+
+/** The parts of a WebSocket used here; the DOM type and the runtimes' own ones all fit. */
+export interface WebSocketLike {
+  binaryType: string;
+  readonly bufferedAmount?: number;
+  readonly readyState: number;
+  send(bytes: Uint8Array<ArrayBuffer>): void;
+  close(code?: number, reason?: string): void;
+  addEventListener(type: string, listener: (event: any) => void): void;
+}
+
+const closing = 2;
+
+export interface DialMeans {
+  readonly open: () => WebSocketLike;
+  /** Drops a connection at once; undefined where the runtime cannot. */
+  readonly terminate?: (socket: WebSocketLike) => void;
+  /** Tells a refused connection from other failures; undefined where the runtime cannot. */
+  readonly probe?: Runtime['probe'];
+}
+
+/** Binds a web socket to the common behaviour. Must be called before its first event can fire. */
+export function manageWebSocket(
+  socket: WebSocketLike,
+  maxFrameBytes: number,
+  terminate?: (socket: WebSocketLike) => void,
+): ManagedSocket {
+  socket.binaryType = 'arraybuffer';
+  const raw: RawSocket = {
+    send(bytes) {
+      if (socket.readyState < closing) socket.send(bytes as Uint8Array<ArrayBuffer>);
+      return true;
+    },
+    bufferedBytes: () => socket.bufferedAmount ?? 0,
+    close: (code, reason) => socket.close(code, reason),
+    terminate: () => terminate === undefined ? socket.close() : terminate(socket),
+  };
+  const managed = new ManagedSocket(raw, maxFrameBytes);
+  socket.addEventListener('message', (event: { data: unknown }) => {
+    if (event.data instanceof ArrayBuffer) managed.received(new Uint8Array(event.data));
+    else managed.receivedText();
+  });
+  socket.addEventListener('close', (event: { code: number; reason: string }) => managed.ended(event.code, event.reason));
+  // An error is followed by a close everywhere but in a failed dial on Node 22, and that is settled by the dial.
+  socket.addEventListener('error', () => managed.ended(1006, 'connection error'));
+  return managed;
+}
+
+export function dialWebSocket(
+  means: DialMeans,
+  options: DialOptions,
+  done: (outcome: DialOutcome) => void,
+): Cancel {
+  let settled = false;
+  let socket: WebSocketLike | undefined;
+  let stopProbe: Cancel | undefined;
+  const timer = setTimeout(() => {
+    giveUp();
+    settle({ reason: 'timeout', detail: `no answer within ${options.timeoutMs} ms` });
+  }, options.timeoutMs);
+
+  function settle(outcome: DialOutcome | undefined): void {
+    if (settled) return;
+    settled = true;
+    clearTimeout(timer);
+    stopProbe?.();
+    if (outcome !== undefined) done(outcome);
+  }
+  function giveUp(): void {
+    try {
+      socket?.close();
+    } catch {
+      // It never opened.
+    }
+  }
+  let failed = false;
+  function fail(detail: string): void {
+    if (settled || failed) return;
+    failed = true;
+    stopProbe = explainFailure(means.probe, options, detail, settle);
+  }
+
+  try {
+    socket = means.open();
+  } catch (error) {
+    queueMicrotask(() => settle({ reason: 'other', detail: errorText(error) }));
+    return () => settle(undefined);
+  }
+  const opened = socket;
+  const managed = manageWebSocket(opened, options.maxFrameBytes, means.terminate);
+  opened.addEventListener('open', () => {
+    if (settled) return giveUp();
+    settle(managed satisfies Socket);
+  });
+  opened.addEventListener('error', (event: { message?: string }) => fail(event.message ?? ''));
+  opened.addEventListener('close', (event: { code: number }) => fail(`closed with ${event.code} before it opened`));
+  return () => {
+    if (settled) return;
+    settle(undefined);
+    giveUp();
+  };
+}
+
+/** The web API says only *that* a dial failed; a TCP connect to the same place tells why. */
+function explainFailure(
+  probe: Runtime['probe'] | undefined,
+  options: DialOptions,
+  detail: string,
+  settle: (outcome: DialOutcome) => void,
+): Cancel {
+  const text = detail === '' ? 'connection failed' : detail;
+  if (probe === undefined) {
+    settle({ reason: 'other', detail: text });
+    return () => {};
+  }
+  const url = new URL(options.url);
+  const host = url.hostname.replace(/^\[|\]$/g, '');
+  const port = url.port === '' ? (url.protocol === 'wss:' ? 443 : 80) : Number(url.port);
+  return probe(host, port, options.timeoutMs, (outcome) => settle(explained(outcome, text)));
+}
+
+function explained(outcome: ProbeOutcome, text: string): DialOutcome {
+  switch (outcome) {
+    case 'refused':
+      return { reason: 'refused', detail: 'connection refused' };
+    case 'timeout':
+      return { reason: 'timeout', detail: text };
+    case 'open':
+      return { reason: 'other', detail: `something listens there but did not accept the WebSocket: ${text}` };
+    case 'other':
+      return { reason: 'other', detail: text };
+    default:
+      return outcome satisfies never;
+  }
+}
+
+export function errorText(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

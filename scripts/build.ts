@@ -1,0 +1,52 @@
+/**
+ * `npm run build`: JavaScript and `.d.ts` of `src` and `adapters` in `dist`.
+ *
+ * The repository runs its TypeScript as it is, so its package.json points at `src`; what npm gets must point at `dist`,
+ * because no runtime strips types under `node_modules`. `npm pack` and `npm publish` therefore call this with `--pack`
+ * before (build, then put the published package.json in place) and with `--unpack` after (put the source one back).
+ */
+import { spawnSync } from 'node:child_process';
+import { copyFileSync, existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import process from 'node:process';
+import { publishedManifest } from './build/manifest.ts';
+import { root } from './testing/files.ts';
+
+const manifest = `${root}/package.json`;
+const kept = `${root}/dist/package.source.json`;
+
+function build(): void {
+  if (existsSync(kept)) unpack();
+  rmSync(`${root}/dist`, { recursive: true, force: true });
+  const compiled = spawnSync(
+    process.execPath,
+    [`${root}/node_modules/typescript/bin/tsc`, '-p', 'tsconfig.build.json'],
+    {
+      cwd: root,
+      stdio: 'inherit',
+    },
+  );
+  if (compiled.status !== 0) throw new Error('the build has type errors');
+  copyFileSync(`${root}/src/transport/default_runtime.d.ts`, `${root}/dist/src/transport/default_runtime.d.ts`);
+}
+
+function pack(): void {
+  const source = readFileSync(manifest, 'utf8');
+  const published = publishedManifest(JSON.parse(source), (path) => existsSync(`${root}/${path}`));
+  copyFileSync(manifest, kept);
+  writeFileSync(manifest, `${JSON.stringify(published, null, 2)}\n`);
+}
+
+function unpack(): void {
+  if (existsSync(kept)) renameSync(kept, manifest);
+}
+
+try {
+  if (process.argv.includes('--unpack')) unpack();
+  else {
+    build();
+    if (process.argv.includes('--pack')) pack();
+  }
+} catch (error) {
+  console.error(error instanceof Error ? error.message : String(error));
+  process.exitCode = 1;
+}

@@ -1,0 +1,201 @@
+/** Asking: a message whose reply is a promise. */
+import { limits } from '../limits.ts';
+import type { Cancel, Environment } from './environment.ts';
+import { AskTimeoutError, SystemTerminatedError, TooManyAsksError } from './errors.ts';
+import { OptionsError, rules } from './options.ts';
+import { ActorRef, admitSender } from './ref.ts';
+
+/** Default of `ask`'s time limit, in milliseconds. */
+export const defaultAskTimeoutMs = 5_000;
+
+/** The asker of one question: the temporary ref that a reply goes to, under `/temp/…`. The first reply settles it. */
+export class AskRef extends ActorRef<unknown> {
+  readonly path: string;
+  readonly incarnation: number;
+  readonly targetPath: string;
+  readonly timeoutMs: number;
+  readonly deadline: number;
+  private readonly asks: Asks;
+  private readonly resolve: (reply: unknown) => void;
+  private readonly reject: (error: unknown) => void;
+  /** Neighbours in the queue of asks with the same time limit. */
+  previous: AskRef | undefined = undefined;
+  next: AskRef | undefined = undefined;
+  private settled = false;
+
+  constructor(
+    asks: Asks,
+    name: string,
+    incarnation: number,
+    target: { path: string; timeoutMs: number; deadline: number },
+    resolve: (reply: unknown) => void,
+    reject: (error: unknown) => void,
+  ) {
+    super();
+    this.asks = asks;
+    this.path = `/temp/${name}`;
+    this.incarnation = incarnation;
+    this.targetPath = target.path;
+    this.timeoutMs = target.timeoutMs;
+    this.deadline = target.deadline;
+    this.resolve = resolve;
+    this.reject = reject;
+  }
+
+  tell(reply: unknown, sender?: ActorRef<any>): void {
+    const from = admitSender(sender);
+    if (this.settled) this.asks.late(this, reply, from);
+    else if (this.settle()) this.resolve(reply);
+  }
+
+  ask<R = unknown>(message: unknown, timeoutMs?: number): Promise<R> {
+    return this.asks.ask<R>(this, message, timeoutMs);
+  }
+
+  stop(): void {}
+
+  /** Rejects the promise, unless it is settled. */
+  fail(error: unknown): void {
+    if (this.settle()) this.reject(error);
+  }
+
+  private settle(): boolean {
+    if (this.settled) return false;
+    this.settled = true;
+    this.asks.remove(this);
+    return true;
+  }
+}
+
+/** Asks with one time limit, in the order of their deadlines, with one timer for all. */
+interface Lane {
+  first: AskRef | undefined;
+  last: AskRef | undefined;
+  timer: Cancel | undefined;
+}
+
+/** Time limits with a lane that is kept while it is empty, so that asking one by one sets no timer each time. */
+const keptLanes = 16;
+
+/** The questions of one system that wait for their replies. */
+export class Asks {
+  private readonly environment: Environment;
+  private readonly systemName: string;
+  private readonly onLate: (ask: AskRef, reply: unknown, sender: ActorRef<any> | undefined) => void;
+  private readonly waiting = new Map<string, AskRef>();
+  private readonly lanes = new Map<number, Lane>();
+  /** Random per system, so that a reply meant for an earlier process at this address finds nobody. */
+  private readonly prefix: string;
+  private readonly incarnations: () => number;
+  private closed = false;
+  private counter = 0;
+  /** Questions refused since `limits.asks` were waiting. */
+  refused = 0;
+
+  constructor(
+    environment: Environment,
+    systemName: string,
+    incarnations: () => number,
+    onLate: (ask: AskRef, reply: unknown, sender: ActorRef<any> | undefined) => void,
+  ) {
+    this.environment = environment;
+    this.systemName = systemName;
+    this.incarnations = incarnations;
+    this.onLate = onLate;
+    this.prefix = Math.floor(environment.random.next() * 2 ** 40).toString(36);
+  }
+
+  get inFlight(): number {
+    return this.waiting.size;
+  }
+
+  find(name: string): AskRef | undefined {
+    return this.waiting.get(name);
+  }
+
+  /** Tells `target` the message with a temporary ref as its sender; see `ActorRef.ask`. */
+  ask<R>(target: ActorRef<any>, message: unknown, timeoutMs: number = defaultAskTimeoutMs): Promise<R> {
+    const limit = rules.durationMs(1);
+    if (!limit.accepts(timeoutMs)) return Promise.reject(new OptionsError('ask', 'timeoutMs', timeoutMs, limit.rule));
+    if (this.closed) return Promise.reject(new SystemTerminatedError(this.systemName, 'ask'));
+    if (this.waiting.size >= limits.asks) {
+      this.refused += 1;
+      return Promise.reject(new TooManyAsksError(target.path, limits.asks));
+    }
+    return new Promise<R>((resolve, reject) => {
+      const name = `${this.prefix}-${(this.counter += 1).toString(36)}`;
+      const deadline = this.environment.clock.now() + timeoutMs;
+      const about = { path: target.path, timeoutMs, deadline };
+      const asker = new AskRef(this, name, this.incarnations(), about, resolve as (reply: unknown) => void, reject);
+      this.add(name, asker);
+      try {
+        target.tell(message, asker);
+      } catch (error) {
+        asker.fail(error);
+      }
+    });
+  }
+
+  /** Called by the ask itself when it has been settled. */
+  remove(ask: AskRef): void {
+    this.waiting.delete(ask.path.slice('/temp/'.length));
+    const lane = this.lanes.get(ask.timeoutMs);
+    if (lane === undefined) return;
+    if (ask.previous === undefined) lane.first = ask.next;
+    else ask.previous.next = ask.next;
+    if (ask.next === undefined) lane.last = ask.previous;
+    else ask.next.previous = ask.previous;
+    ask.previous = undefined;
+    ask.next = undefined;
+    if (lane.first === undefined && this.lanes.size > keptLanes) this.dropLane(ask.timeoutMs, lane);
+  }
+
+  late(ask: AskRef, reply: unknown, sender: ActorRef<any> | undefined): void {
+    this.onLate(ask, reply, sender);
+  }
+
+  /** Fails every question and accepts no more. */
+  close(): void {
+    this.closed = true;
+    for (const ask of [...this.waiting.values()]) {
+      ask.fail(new SystemTerminatedError(this.systemName, 'wait for a reply'));
+    }
+    for (const [timeoutMs, lane] of [...this.lanes]) this.dropLane(timeoutMs, lane);
+  }
+
+  private add(name: string, ask: AskRef): void {
+    this.waiting.set(name, ask);
+    let lane = this.lanes.get(ask.timeoutMs);
+    if (lane === undefined) {
+      lane = { first: undefined, last: undefined, timer: undefined };
+      this.lanes.set(ask.timeoutMs, lane);
+    }
+    ask.previous = lane.last;
+    if (lane.last === undefined) lane.first = ask;
+    else lane.last.next = ask;
+    lane.last = ask;
+    if (lane.timer === undefined) this.arm(ask.timeoutMs, lane);
+  }
+
+  private arm(timeoutMs: number, lane: Lane): void {
+    const first = lane.first;
+    if (first === undefined) return this.dropLane(timeoutMs, lane);
+    const delayMs = Math.max(0, first.deadline - this.environment.clock.now());
+    lane.timer = this.environment.timers.set(delayMs, () => this.expire(timeoutMs, lane));
+  }
+
+  private expire(timeoutMs: number, lane: Lane): void {
+    lane.timer = undefined;
+    const now = this.environment.clock.now();
+    for (let ask = lane.first; ask !== undefined && ask.deadline <= now; ask = lane.first) {
+      ask.fail(new AskTimeoutError(ask.targetPath, timeoutMs));
+    }
+    if (this.lanes.get(timeoutMs) === lane) this.arm(timeoutMs, lane);
+  }
+
+  private dropLane(timeoutMs: number, lane: Lane): void {
+    lane.timer?.();
+    lane.timer = undefined;
+    this.lanes.delete(timeoutMs);
+  }
+}

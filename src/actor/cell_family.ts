@@ -1,0 +1,94 @@
+/** The part of an actor's runtime that knows its children. */
+import { type ActorOrFactory } from './actor.ts';
+import type { Cell } from './cell.ts';
+import { CellCore, phases } from './cell_core.ts';
+import { ActorAlreadyExistsError, ActorStoppedError, ActorUsageError } from './errors.ts';
+import { LocalActorRef } from './local_ref.ts';
+import { checkName } from './names.ts';
+import { type CellOptions, checkSpawnOptions } from './spawn_options.ts';
+import type { ActorSystem } from './system.ts';
+
+const noCells: readonly Cell[] = [];
+
+export abstract class CellFamily extends CellCore {
+  readonly parent: Cell | undefined;
+  readonly name: string;
+  /** Made with the first child. */
+  private children: Map<string, Cell> | undefined = undefined;
+  private generated = 0;
+
+  constructor(system: ActorSystem, parent: Cell | undefined, name: string, options: CellOptions) {
+    super(system, parent === undefined ? `/${name}` : `${parent.path}/${name}`, options);
+    this.parent = parent;
+    this.name = name;
+  }
+
+  protected abstract createChild(
+    source: ActorOrFactory<any>,
+    name: string,
+    options: CellOptions,
+    guardian: boolean,
+  ): Cell;
+
+  get hasChildren(): boolean {
+    return this.children !== undefined && this.children.size > 0;
+  }
+
+  childCells(): readonly Cell[] {
+    return this.children === undefined ? noCells : [...this.children.values()];
+  }
+
+  childCell(name: string): Cell | undefined {
+    return this.children?.get(name);
+  }
+
+  /** Starts a child under a name that users may choose. */
+  spawn(source: ActorOrFactory<any>, name: string, options?: CellOptions): Cell {
+    checkName(name);
+    return this.adopt(source, name, checkSpawnOptions(options));
+  }
+
+  spawnAnonymous(source: ActorOrFactory<any>, options?: CellOptions): Cell {
+    const checked = checkSpawnOptions(options);
+    this.generated += 1;
+    return this.adopt(source, `$${this.generated.toString(36)}`, checked);
+  }
+
+  protected forgetChild(child: Cell): void {
+    if (this.children?.get(child.name) === child) this.children.delete(child.name);
+  }
+
+  protected siblings(): readonly Cell[] {
+    return this.parent === undefined ? noCells : this.parent.childCells().filter((cell) => cell.path !== this.path);
+  }
+
+  protected adopt(source: ActorOrFactory<any>, name: string, options: CellOptions, guardian = false): Cell {
+    if (typeof source !== 'function') {
+      throw new ActorUsageError(`spawning '${name}' takes a class of actors or a function that returns an actor`);
+    }
+    if (this.phase >= phases.restarting) throw new ActorStoppedError(this.path, `spawn '${name}'`);
+    const existing = this.children?.get(name);
+    if (existing !== undefined) {
+      throw new ActorAlreadyExistsError(
+        existing.path,
+        existing.phase >= phases.stopping ? ' and is still stopping' : '',
+      );
+    }
+    const child = this.createChild(source, name, options, guardian);
+    this.children ??= new Map();
+    this.children.set(name, child);
+    return child;
+  }
+}
+
+/** The cell at the end of a path below `root`. */
+export function descend(root: Cell, names: readonly string[]): Cell | undefined {
+  let cell: Cell | undefined = root;
+  for (const name of names) cell = cell?.childCell(name);
+  return cell;
+}
+
+/** Makes the one ref of a cell. */
+export function refOf(cell: Cell): LocalActorRef<any> {
+  return new LocalActorRef(cell.path, cell.system.nextIncarnation(), cell);
+}

@@ -1,0 +1,84 @@
+/** The part of an actor's runtime that runs the user's hooks, and tells others that the actor has ended. */
+import { isThenable, phases } from './cell_core.ts';
+import { CellFamily } from './cell_family.ts';
+import type { Cancel } from './environment.ts';
+import { errorFields } from './logger.ts';
+import { running } from './ref.ts';
+import type { TerminationCause } from './watch.ts';
+
+type HookDone = (error: unknown, failed: boolean) => void;
+
+export abstract class CellHookRunner extends CellFamily {
+  protected stopCause: TerminationCause = 'stop';
+  /** Grows when a hook that has not settled is given up, so that its late answer finds nobody. */
+  protected hookGeneration = 0;
+  private lifeTimer: Cancel | undefined = undefined;
+  private readonly endListeners = new Set<(cause: TerminationCause) => void>();
+
+  get isTerminated(): boolean {
+    return this.phase === phases.terminated;
+  }
+
+  onTermination(run: (cause: TerminationCause) => void): Cancel {
+    if (this.isTerminated) {
+      run(this.stopCause);
+      return () => {};
+    }
+    // One function may be registered twice, and each registration counts.
+    const listener = (cause: TerminationCause): void => run(cause);
+    this.endListeners.add(listener);
+    return () => {
+      this.endListeners.delete(listener);
+    };
+  }
+
+  protected announceEnd(): void {
+    for (const listener of this.endListeners) this.callHook('termination', () => listener(this.stopCause));
+    this.endListeners.clear();
+  }
+
+  /** Runs a hook that may be async; the cell is busy until it settles. */
+  protected callUser(run: () => unknown, done: HookDone): void {
+    let result: unknown;
+    if (this.fence !== undefined) {
+      running.fence = this.fence;
+      running.path = this.path;
+    }
+    try {
+      result = run();
+    } catch (error) {
+      running.fence = undefined;
+      if (!this.isTerminated) done(error, true);
+      return;
+    }
+    running.fence = undefined;
+    if (!isThenable(result)) {
+      if (!this.isTerminated) done(undefined, false);
+      return;
+    }
+    this.busy = !this.isTerminated;
+    const generation = this.hookGeneration;
+    const settle = (error: unknown, failed: boolean): void => {
+      if (generation !== this.hookGeneration || this.isTerminated) return;
+      this.busy = false;
+      done(error, failed);
+      this.wake();
+    };
+    Promise.resolve(result).then(() => settle(undefined, false), (error: unknown) => settle(error, true));
+  }
+
+  protected logHook(hook: string, error: unknown): void {
+    this.system.log.error(`${hook} of ${this.path} failed`, { actor: this.path, ...errorFields(error) });
+  }
+
+  /** The one timer of the cell's life: a start that takes long, or the wait before a restart. */
+  protected setLifeTimer(delayMs: number, run: () => void): void {
+    this.clearLifeTimer();
+    this.lifeTimer = this.system.environment.timers.set(delayMs, run);
+  }
+
+  protected clearLifeTimer(): void {
+    this.lifeTimer?.();
+    this.lifeTimer = undefined;
+  }
+}

@@ -1,0 +1,105 @@
+/** Validation of options, shared by every layer: one clear error that names family, field, value and rule. */
+import { limits } from '../limits.ts';
+
+/** A bad option value. */
+export class OptionsError extends Error {
+  override readonly name = 'OptionsError';
+  /** The options it belongs to, such as `ActorSystemOptions`. */
+  readonly family: string;
+  readonly field: string;
+  readonly value: unknown;
+  /** What a value must be, as in "must be a whole number of at least 1". */
+  readonly rule: string;
+  constructor(family: string, field: string, value: unknown, rule: string) {
+    super(`${family}.${field}: ${rule}, got ${show(value)}`);
+    this.family = family;
+    this.field = field;
+    this.value = value;
+    this.rule = rule;
+  }
+}
+
+/** What a field's value must be. */
+export interface Rule {
+  readonly rule: string;
+  accepts(value: unknown): boolean;
+}
+
+/** A rule for each field of `T`; every field is optional, `undefined` always passes. */
+export type Rules<T> = { readonly [K in keyof Required<T>]: Rule };
+
+function rule(text: string, accepts: (value: unknown) => boolean): Rule {
+  return { rule: text, accepts };
+}
+
+export const rules = {
+  text: (maxChars = 1_024): Rule =>
+    rule(
+      `must be a non-empty string of at most ${maxChars} characters`,
+      (value) => typeof value === 'string' && value !== '' && value.length <= maxChars,
+    ),
+  integer: (min: number, max: number = Number.MAX_SAFE_INTEGER): Rule =>
+    rule(
+      max === Number.MAX_SAFE_INTEGER
+        ? `must be a whole number of at least ${min}`
+        : `must be a whole number from ${min} to ${max}`,
+      (value) => Number.isSafeInteger(value) && (value as number) >= min && (value as number) <= max,
+    ),
+  /** Milliseconds, at most 2^31 − 1, since longer delays fire at once. */
+  durationMs: (min = 0): Rule =>
+    rule(
+      `must be a number of milliseconds from ${min} to ${limits.timerMs}`,
+      (value) => typeof value === 'number' && value >= min && value <= limits.timerMs,
+    ),
+  number: (min: number, max: number): Rule =>
+    rule(
+      `must be a number from ${min} to ${max}`,
+      (value) => typeof value === 'number' && value >= min && value <= max,
+    ),
+  boolean: rule('must be true or false', (value) => typeof value === 'boolean'),
+  function: rule('must be a function', (value) => typeof value === 'function'),
+  object: rule('must be an object', (value) => typeof value === 'object' && value !== null),
+  anything: rule('may be anything', () => true),
+  oneOf: (...values: readonly unknown[]): Rule =>
+    rule(`must be one of ${values.map(show).join(', ')}`, (value) => values.includes(value)),
+  instance: (type: abstract new (...args: never[]) => unknown): Rule =>
+    rule(`must be a ${type.name}`, (value) => value instanceof type),
+  /** Any of these rules. */
+  either: (...some: readonly Rule[]): Rule =>
+    rule(some.map((one) => one.rule).join(', or '), (value) => some.some((one) => one.accepts(value))),
+  listOf: (item: Rule, maxItems: number): Rule =>
+    rule(
+      `must be a list of at most ${maxItems} items, each of which ${item.rule}`,
+      (value) => Array.isArray(value) && value.length <= maxItems && value.every((one) => item.accepts(one)),
+    ),
+} as const;
+
+/** Throws `OptionsError` unless `value` is undefined or keeps the rule. */
+export function checkOption(family: string, field: string, value: unknown, expected: Rule): void {
+  if (value !== undefined && !expected.accepts(value)) throw new OptionsError(family, field, value, expected.rule);
+}
+
+/** Throws `OptionsError` for an object that is none, for a field nobody knows, and for the first bad value. */
+export function checkOptions<T extends object>(family: string, options: T, expected: Rules<T>): void {
+  if (typeof options !== 'object' || options === null || Array.isArray(options)) {
+    throw new OptionsError(family, 'options', options, 'must be an object');
+  }
+  for (const [field, value] of Object.entries(options)) {
+    const known = Object.hasOwn(expected, field) ? expected[field as keyof T] : undefined;
+    if (known === undefined) {
+      throw new OptionsError(family, field, value, `is not an option; known are ${Object.keys(expected).join(', ')}`);
+    }
+    checkOption(family, field, value, known);
+  }
+}
+
+/** A value as it appears in an error message: short, and never failing. */
+export function show(value: unknown): string {
+  if (typeof value === 'string') return JSON.stringify(value.length > 100 ? `${value.slice(0, 100)}…` : value);
+  if (typeof value === 'bigint') return `${value}n`;
+  if (typeof value === 'function') return `function ${value.name || '(anonymous)'}`;
+  if (typeof value !== 'object' || value === null) return String(value);
+  if (Array.isArray(value)) return `an array of ${value.length}`;
+  const name = Object.getPrototypeOf(value)?.constructor?.name;
+  return typeof name === 'string' && name !== '' && name !== 'Object' ? `an instance of ${name}` : 'an object';
+}

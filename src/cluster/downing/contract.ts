@@ -1,0 +1,37 @@
+/** Split-brain strategies are pure: a settled view in, who goes out. */
+import type { Member } from '../member.ts';
+
+export interface SplitSituation {
+  /** Every member that is not removed, in age order, those already `down` included. */
+  readonly members: readonly Member[];
+  /** uids that this side cannot reach, by the merged reachability. Down members may be among them. */
+  readonly unreachable: ReadonlySet<string>;
+  /**
+   * uids of this side at both ends of a link that is broken inside it: their peer cannot see them, others can. They count
+   * as part of the side when it is weighed, and go out even if it wins, since what they see cannot be trusted to be what
+   * the side sees. Beats `unreachable`. Default: none.
+   */
+  readonly indirectlyConnected?: ReadonlySet<string>;
+  readonly selfUid: string;
+}
+
+/** uids to mark down. Contains the deciding node itself when its side loses. Empty: nothing to do. */
+export type DowningDecision = ReadonlySet<string>;
+
+export interface DowningStrategy {
+  readonly name: string;
+  /** Plain values that all nodes must agree on; part of the join fingerprint. */
+  readonly parameters?: Readonly<Record<string, string | number | boolean>>;
+  /** False: nothing ever loses by itself, so there is nothing for the host gate to check. Default true. */
+  readonly gated?: boolean;
+  /** Pure and deterministic; the same on every node of a side. */
+  decide(situation: SplitSituation): DowningDecision;
+  /**
+   * Would the side made of exactly `side` (uids, self included) be kept, under every completion of pending joining→up and
+   * leaving/exiting→removed steps (rule 3)? Used by `decide` and by the host gate (rule 2). Adding uids to a side that is
+   * kept never makes it lose.
+   */
+  keeps(members: readonly Member[], side: ReadonlySet<string>): boolean;
+  /** What is unwise about this strategy for these members, as a sentence for the log. */
+  warning?(members: readonly Member[]): string | undefined;
+}

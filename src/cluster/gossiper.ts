@@ -1,0 +1,149 @@
+/** Sends the gossip state: pushes once per turn when it changed, digests in the periodic round, whole states on request. */
+import type { Address } from '../transport/contract.ts';
+import { codes } from '../wire/codes.ts';
+import { Alarm } from './alarm.ts';
+import { byAge, leaderOf } from './convergence.ts';
+import { encodeGossip } from './gossip_codec.ts';
+import { digestOf, type MemberRecord, type Tombstone } from './gossip_state.ts';
+import type { NodeContext } from './node_context.ts';
+import { ringOf, watchedBy } from './ring.ts';
+import { isActive } from './transitions.ts';
+
+/** Up to this many members a push goes to everybody. */
+export const pushToAllUpTo = 12;
+const oldestPushed = 3;
+const randomPushed = 4;
+const repaired = 3;
+/** Tombstones of the last minute go with every state. */
+const recentMs = 60_000;
+const recentKept = 256;
+
+export class Gossiper {
+  #node: NodeContext;
+  #round: Alarm;
+  #wanted: 'nothing' | 'progress' | 'push' = 'nothing';
+  #scheduled = false;
+  #intervalMs: number;
+
+  constructor(node: NodeContext) {
+    this.#node = node;
+    this.#intervalMs = node.settings.gossipIntervalMs ?? 1_000;
+    this.#round = new Alarm(node.environment, () => this.#repair());
+  }
+
+  start(): void {
+    this.#round.at(this.#node.environment.clock.now() + this.#intervalMs * (0.5 + this.#node.environment.random.next() / 2));
+  }
+
+  stop(): void {
+    this.#round.cancel();
+  }
+
+  want(what: 'progress' | 'push'): void {
+    if (this.#wanted !== 'push') this.#wanted = what;
+    if (this.#scheduled) return;
+    this.#scheduled = true;
+    this.#node.environment.turns.schedule(() => {
+      this.#scheduled = false;
+      this.flush();
+    });
+  }
+
+  /** Sends what is wanted now. */
+  flush(): void {
+    const wanted = this.#wanted;
+    this.#wanted = 'nothing';
+    if (wanted === 'push') this.#push();
+    else if (wanted === 'progress') this.#progress();
+  }
+
+  /** The whole state to one node; `about`: tombstones that it must hear of. */
+  reply(to: Address, about: readonly string[]): void {
+    const { gossip, seen } = this.#node.membership();
+    const tombstones = new Map(this.#recentTombstones());
+    for (const uid of about) {
+      const tombstone = gossip.tombstones.get(uid);
+      if (tombstone !== undefined) tombstones.set(uid, tombstone);
+    }
+    this.#node.send(to, [codes.gossip, encodeGossip(gossip, seen, tombstones)]);
+  }
+
+  /** Tells members that were just removed, as far as their link is still there. */
+  farewell(members: readonly MemberRecord[]): void {
+    for (const { uid, address } of members) {
+      if (this.#node.peers.connected(address)?.uid === uid) this.reply(address, [uid]);
+    }
+  }
+
+  #push(): void {
+    const { gossip, seen } = this.#node.membership();
+    const body = encodeGossip(gossip, seen, this.#recentTombstones());
+    for (const { address } of this.#pushTargets()) this.#node.send(address, [codes.gossip, body]);
+  }
+
+  #pushTargets(): MemberRecord[] {
+    const { gossip, selfUid } = this.#node.membership();
+    const others = byAge(gossip.records).filter((record) => record.uid !== selfUid);
+    const active = others.filter((record) => isActive(record.status));
+    // Who was downed hears it as long as its link is there.
+    const downed = others.filter(({ uid, address, status, terminated }) =>
+      status === 'down' && !terminated && this.#node.peers.connected(address)?.uid === uid
+    );
+    if (active.length <= pushToAllUpTo) return [...active, ...downed];
+    const chosen = new Set<string>(active.slice(0, oldestPushed).map((record) => record.uid));
+    const leader = leaderOf(gossip.records)?.uid;
+    if (leader !== undefined && leader !== selfUid) chosen.add(leader);
+    for (const uid of watchedBy(ringOf(gossip), gossip, selfUid).slice(0, 1)) chosen.add(uid);
+    for (const { uid } of this.#pick(active, randomPushed)) chosen.add(uid);
+    return [...active.filter((record) => chosen.has(record.uid)), ...downed];
+  }
+
+  /** Everybody while few; else the leader, who must know. */
+  #progress(): void {
+    const { gossip, selfUid } = this.#node.membership();
+    const active = this.#others();
+    const leader = leaderOf(gossip.records);
+    const targets = active.length <= pushToAllUpTo || leader === undefined || leader.uid === selfUid ? active : [leader];
+    for (const { address } of targets) this.#digest(address, false);
+  }
+
+  #repair(): void {
+    const { seen } = this.#node.membership();
+    const others = this.#others();
+    const behind = others.filter((record) => !seen.has(record.uid));
+    const targets = new Set([...this.#pick(behind, repaired), ...this.#pick(others, repaired)]);
+    for (const { address } of targets) this.#digest(address, true);
+    this.#round.at(this.#node.environment.clock.now() + this.#intervalMs);
+  }
+
+  #digest(to: Address, repair: boolean): void {
+    const { gossip, seen } = this.#node.membership();
+    this.#node.send(to, [codes.gossipDigest, gossip.clusterId, digestOf(gossip), [...seen], repair]);
+  }
+
+  #others(): MemberRecord[] {
+    const { gossip, selfUid } = this.#node.membership();
+    return [...gossip.records.values()].filter((record) => record.uid !== selfUid && isActive(record.status));
+  }
+
+  #pick(records: readonly MemberRecord[], count: number): MemberRecord[] {
+    const left = [...records];
+    const picked: MemberRecord[] = [];
+    while (picked.length < count && left.length > 0) {
+      picked.push(...left.splice(Math.floor(this.#node.environment.random.next() * left.length), 1));
+    }
+    return picked;
+  }
+
+  #recentTombstones(): [string, Tombstone][] {
+    const { tombstones } = this.#node.membership().gossip;
+    const since = this.#node.environment.clock.now() - recentMs;
+    const recent: [string, Tombstone][] = [];
+    for (const entry of [...tombstones].reverse()) {
+      if (entry[1].since < since || recent.length >= recentKept) break;
+      recent.push(entry);
+    }
+    return recent;
+  }
+}
+

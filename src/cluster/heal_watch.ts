@@ -1,0 +1,183 @@
+/**
+ * Rule 6 at work, and how a node learns that it was removed: both are notices in which one side describes itself. Every
+ * few seconds configured seeds and addresses of members that were downed are asked who they are.
+ */
+import type { Address, DialFailure, PeerIdentity, SeedAnswer } from '../transport/contract.ts';
+import type { Envelope } from '../transport/peers_contract.ts';
+import { limits } from '../limits.ts';
+import { codes } from '../wire/codes.ts';
+import { Alarm } from './alarm.ts';
+import type { MemberChange } from './contract.ts';
+import { isActiveUid } from './convergence.ts';
+import { decode } from './gossip_codec.ts';
+import { compareSides, rankOf, type SideRank } from './heal.ts';
+import type { NodeContext } from './node_context.ts';
+import { isActive } from './transitions.ts';
+import { addressOf, countOf, fail, flagOf, textOf } from './wire_checks.ts';
+
+/** `removed`: your uid is a tombstone here. `unknown`: it has been unknown here for long. `side`: we are another side. */
+type NoticeKind = 'removed' | 'unknown' | 'side';
+
+const healEveryMs = 5_000;
+const unfoundedEveryMs = 1_000;
+/** Addresses of downed members that are asked, and for how long. */
+const lostKept = 32;
+const lostForMs = 60 * 60 * 1_000;
+/** A member that we do not know yet may just be ahead of its gossip. */
+const unknownForMs = 5_000;
+const noticeEveryMs = 500;
+/** After a long pause of its own a node believes whoever says that it is out. */
+const doubtMs = 10_000;
+
+export class HealWatch {
+  #node: NodeContext;
+  #alarm: Alarm;
+  #asking = new Map<string, () => void>();
+  #lost = new Map<Address, number>();
+  #noticed = new Map<string, number>();
+  #strangers = new Map<string, number>();
+  #doubtUntil = -Infinity;
+
+  constructor(node: NodeContext) {
+    this.#node = node;
+    this.#alarm = new Alarm(node.environment, () => this.#round());
+  }
+
+  start(): void {
+    this.#schedule();
+  }
+
+  stop(): void {
+    this.#alarm.cancel();
+    for (const cancel of this.#asking.values()) cancel();
+    this.#asking.clear();
+  }
+
+  paused(pauseMs: number): void {
+    if (pauseMs < this.#node.settings.timing.unreachableAfterMs) return;
+    this.#doubtUntil = this.#node.environment.clock.now() + doubtMs;
+  }
+
+  /** Remembers where members were that did not leave by themselves. */
+  changed(changes: readonly MemberChange[]): void {
+    const now = this.#node.environment.clock.now();
+    for (const change of changes) {
+      if (change.kind !== 'member' || change.member.status !== 'removed' || change.before === undefined) continue;
+      const { status, address, terminated } = change.before;
+      if (status === 'leaving' || status === 'exiting' || terminated) continue;
+      this.#lost.delete(address);
+      this.#lost.set(address, now);
+      const first = this.#lost.keys().next();
+      if (this.#lost.size > lostKept && first.done !== true) this.#lost.delete(first.value);
+    }
+  }
+
+  /** Somebody who is no member here talks to us as if it were. */
+  stranger(peer: PeerIdentity): void {
+    const { gossip } = this.#node.membership();
+    if (gossip.tombstones.has(peer.uid)) return this.#notice(peer.address, peer.uid, 'removed');
+    const now = this.#node.environment.clock.now();
+    const since = this.#strangers.get(peer.uid);
+    if (since === undefined) remember(this.#strangers, peer.uid, now);
+    else if (now - since >= 2 * unknownForMs) this.#strangers.set(peer.uid, now);
+    else if (now - since >= unknownForMs) this.#notice(peer.address, peer.uid, 'unknown');
+  }
+
+  otherCluster(peer: PeerIdentity): void {
+    this.#notice(peer.address, peer.uid, 'side');
+  }
+
+  received(from: PeerIdentity, envelope: Envelope): void {
+    const decoded = decode(() => decodeNotice(envelope));
+    if ('refused' in decoded) return this.#node.count('refused notice');
+    const { kind, uid, rank } = decoded.value;
+    const state = this.#node.membership();
+    if (state.phase !== 'member' || (kind !== 'side' && uid !== state.selfUid)) return;
+    const inDoubt = this.#node.environment.clock.now() < this.#doubtUntil && rank.clusterId === state.gossip.clusterId;
+    if (kind !== 'side' && (inDoubt || isActiveUid(state.gossip, from.uid))) {
+      return this.#node.dispatch({ kind: 'end', why: 'this node was removed', selfDown: true, rejoin: true });
+    }
+    const order = compareSides(rankOf(state.gossip), rank);
+    if (order < 0 && !isActiveUid(state.gossip, from.uid)) return this.#notice(from.address, from.uid, 'side');
+    if (order < 0 || (order === 0 && kind === 'side')) return;
+    this.#lose(rank);
+  }
+
+  /** The other side lives on: this one learns it as a whole, each node ends and may come back as a new uid. */
+  #lose(rank: SideRank): void {
+    const { gossip, selfUid } = this.#node.membership();
+    for (const record of gossip.records.values()) {
+      if (record.uid !== selfUid && isActive(record.status)) {
+        this.#node.send(record.address, encodeNotice('side', record.uid, rank));
+      }
+    }
+    const why = `heal: the side of ${rank.address} (number ${rank.upNumber}) lives on`;
+    this.#node.dispatch({ kind: 'end', why, selfDown: true, rejoin: true });
+  }
+
+  #notice(to: Address, uid: string, kind: NoticeKind): void {
+    const now = this.#node.environment.clock.now();
+    if (now - (this.#noticed.get(uid) ?? -Infinity) < noticeEveryMs) return;
+    remember(this.#noticed, uid, now);
+    this.#node.send(to, encodeNotice(kind, uid, rankOf(this.#node.membership().gossip)));
+  }
+
+  #schedule(): void {
+    const founded = this.#node.membership().gossip.lastNumber > 0;
+    this.#alarm.at(this.#node.environment.clock.now() + (founded ? healEveryMs : unfoundedEveryMs));
+  }
+
+  #round(): void {
+    const { address, settings, environment } = this.#node;
+    const { gossip } = this.#node.membership();
+    const present = new Set([address]);
+    for (const record of gossip.records.values()) if (isActive(record.status)) present.add(record.address);
+    const before = environment.clock.now() - lostForMs;
+    for (const [lost, since] of this.#lost) if (since < before) this.#lost.delete(lost);
+    for (const target of new Set([...settings.seeds, ...this.#lost.keys()])) {
+      if (present.has(target) || this.#asking.has(target)) continue;
+      const cancel = settings.transport.seed(target, (answer) => {
+        this.#asking.delete(target);
+        this.#answered(answer);
+      });
+      this.#asking.set(target, cancel);
+    }
+    this.#schedule();
+  }
+
+  #answered(answer: SeedAnswer | DialFailure): void {
+    const { phase, gossip } = this.#node.membership();
+    if ('reason' in answer || phase !== 'member' || answer.clusterId === undefined) return;
+    if (answer.clusterName !== this.#node.settings.clusterName) return;
+    if (answer.clusterId === gossip.clusterId && isActiveUid(gossip, answer.uid)) return;
+    this.#notice(answer.address, answer.uid, 'side');
+  }
+}
+
+function remember(map: Map<string, number>, key: string, value: number): void {
+  map.delete(key);
+  map.set(key, value);
+  const first = map.keys().next();
+  if (map.size > limits.members && first.done !== true) map.delete(first.value);
+}
+
+function encodeNotice(kind: NoticeKind, uid: string, rank: SideRank): Envelope {
+  const { clusterId, formedAt, founded, upNumber, address } = rank;
+  return [codes.removedNotice, kind, uid, clusterId, formedAt, founded, upNumber, address];
+}
+
+function decodeNotice(envelope: Envelope): { kind: NoticeKind; uid: string; rank: SideRank } {
+  const [, kind, uid, clusterId, formedAt, founded, upNumber, address] = envelope;
+  if (kind !== 'removed' && kind !== 'unknown' && kind !== 'side') return fail('notice', kind, 'removed, unknown or side');
+  return {
+    kind,
+    uid: textOf(uid, limits.uidChars, 'uid'),
+    rank: {
+      clusterId: textOf(clusterId, limits.uidChars, 'cluster id'),
+      formedAt: countOf(formedAt, 'formedAt'),
+      founded: flagOf(founded, 'founded'),
+      upNumber: countOf(upNumber, 'upNumber'),
+      address: addressOf(address),
+    },
+  };
+}

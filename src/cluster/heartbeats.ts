@@ -1,0 +1,147 @@
+/**
+ * Heartbeats to the neighbours on the ring, answered by them: only the answer is a sign of life, so a one-way cut counts
+ * as a cut. Each heartbeat also names the peers whose link its sender has lost, which shortens detection where others
+ * confirm it.
+ */
+import type { PeerIdentity } from '../transport/contract.ts';
+import type { Envelope } from '../transport/peers_contract.ts';
+import { codes } from '../wire/codes.ts';
+import { Alarm } from './alarm.ts';
+import { type DetectorEvent, type DetectorOptions, type DetectorState, newDetector, stepDetector } from './failure_detector.ts';
+import { decode } from './gossip_codec.ts';
+import type { NodeContext } from './node_context.ts';
+import { ringOf, ringSize, watchedBy } from './ring.ts';
+import { countOf, listOf, textOf } from './wire_checks.ts';
+import { limits } from '../limits.ts';
+
+export class Heartbeats {
+  #node: NodeContext;
+  #options: DetectorOptions;
+  #detector: DetectorState;
+  #ticks: Alarm;
+  #beats: Alarm;
+  #nextBeatAt = 0;
+  #sequence = 0;
+  #linkLost = new Set<string>();
+  #onPause: (pauseMs: number) => void;
+  #ringKey: unknown;
+
+  constructor(node: NodeContext, onPause: (pauseMs: number) => void) {
+    const { heartbeatMs, unreachableAfterMs } = node.settings.timing;
+    this.#node = node;
+    this.#options = { heartbeatMs, unreachableAfterMs };
+    this.#detector = newDetector(node.settings.uid);
+    this.#onPause = onPause;
+    this.#ticks = new Alarm(node.environment, () => this.#tick());
+    this.#beats = new Alarm(node.environment, () => this.#beat());
+  }
+
+  /** This node's own verdict; undefined for a member it does not watch. */
+  verdict(uid: string): boolean | undefined {
+    return this.#detector.peers.get(uid)?.reachable;
+  }
+
+  start(): void {
+    this.#watch();
+    this.#tick();
+    this.#beat();
+  }
+
+  stop(): void {
+    this.#ticks.cancel();
+    this.#beats.cancel();
+  }
+
+  /** The membership may have changed. */
+  refresh(): void {
+    const { gossip } = this.#node.membership();
+    if (this.#ringKey === gossip) return;
+    this.#ringKey = gossip;
+    const known = this.#detector.peers;
+    this.#watch();
+    for (const uid of this.#detector.peers.keys()) if (!known.has(uid)) this.#beatTo(uid);
+  }
+
+  linkLost(uid: string): void {
+    this.#linkLost.add(uid);
+    this.#step({ kind: 'link-lost', uid, by: this.#node.settings.uid });
+    if (this.#detector.peers.has(uid)) for (const other of this.#detector.peers.keys()) this.#beatTo(other);
+  }
+
+  linkOpen(uid: string): void {
+    this.#linkLost.delete(uid);
+    this.#step({ kind: 'link-open', uid, by: this.#node.settings.uid });
+  }
+
+  /** From an active member. */
+  heartbeat(from: PeerIdentity, envelope: Envelope): void {
+    const decoded = decode(() => ({
+      sequence: countOf(envelope[1], 'sequence'),
+      lost: listOf(envelope[2], limits.members, 'lost links').map((uid) => textOf(uid, limits.uidChars, 'lost link')),
+    }));
+    if ('refused' in decoded) return this.#node.count('refused heartbeat');
+    this.#node.send(from.address, [codes.heartbeatAck, decoded.value.sequence]);
+    const lost = new Set(decoded.value.lost);
+    for (const uid of this.#detector.peers.keys()) {
+      if (uid === from.uid) continue;
+      this.#step({ kind: lost.has(uid) ? 'link-lost' : 'link-open', uid, by: from.uid });
+    }
+  }
+
+  acknowledged(from: PeerIdentity, envelope: Envelope): void {
+    const sequence = envelope[1];
+    if (!Number.isSafeInteger(sequence) || (sequence as number) < 0 || (sequence as number) > this.#sequence) {
+      return this.#node.count('refused heartbeat');
+    }
+    this.#step({ kind: 'heartbeat', uid: from.uid, sequence: sequence as number });
+  }
+
+  #watch(): void {
+    const { gossip, selfUid, phase } = this.#node.membership();
+    const uids = phase === 'member' ? watchedBy(ringOf(gossip), gossip, selfUid) : [];
+    for (const uid of this.#linkLost) if (!gossip.records.has(uid)) this.#linkLost.delete(uid);
+    this.#step({ kind: 'watch', uids });
+  }
+
+  #beat(): void {
+    const { clock } = this.#node.environment;
+    this.#nextBeatAt = clock.now() + this.#options.heartbeatMs;
+    for (const uid of this.#detector.peers.keys()) this.#beatTo(uid);
+    this.#beats.at(this.#nextBeatAt);
+  }
+
+  #beatTo(uid: string): void {
+    const record = this.#node.membership().gossip.records.get(uid);
+    if (record === undefined) return;
+    const lost = [...this.#linkLost].slice(0, 2 * ringSize);
+    this.#node.send(record.address, [codes.heartbeat, ++this.#sequence, lost]);
+  }
+
+  #tick(): void {
+    this.#step({ kind: 'tick' });
+  }
+
+  #step(event: DetectorEvent): void {
+    const now = this.#node.environment.clock.now();
+    const { state, effects } = stepDetector(this.#detector, event, now, this.#options);
+    this.#detector = state;
+    for (const effect of effects) {
+      switch (effect.kind) {
+        case 'unreachable':
+        case 'reachable':
+          this.#node.environment.log.info(`member is ${effect.kind}`, { uid: effect.uid });
+          this.#node.dispatch({ kind: 'observed', uid: effect.uid, unreachable: effect.kind === 'unreachable' });
+          break;
+        case 'dropped':
+          this.#node.dispatch({ kind: 'observed', uid: effect.uid, unreachable: false });
+          break;
+        case 'paused':
+          this.#onPause(effect.pauseMs);
+          break;
+        default:
+          effect satisfies never;
+      }
+    }
+    if (this.#detector.tickDueAt !== undefined) this.#ticks.at(this.#detector.tickDueAt);
+  }
+}

@@ -1,0 +1,158 @@
+/** Drives `seeding.ts` over the network until this node is in a cluster. */
+import type { Cancel } from '../actor/environment.ts';
+import type { PeerIdentity } from '../transport/contract.ts';
+import type { Envelope } from '../transport/peers_contract.ts';
+import { limits } from '../limits.ts';
+import { codes } from '../wire/codes.ts';
+import { Alarm } from './alarm.ts';
+import { canonicalText } from './canonical.ts';
+import { decode, decodeRecord, encodeRecord } from './gossip_codec.ts';
+import type { MemberRecord } from './gossip_state.ts';
+import type { SeedReason } from './join_error.ts';
+import { selfRecord } from './membership.ts';
+import type { NodeContext } from './node_context.ts';
+import {
+  missingText,
+  type Seeding,
+  seedingTimes,
+  type SeedingEffect,
+  type SeedingEvent,
+  type SeedingStep,
+  seedReasons,
+  startSeeding,
+  stepSeeding,
+} from './seeding.ts';
+import { countOf, fail, flagOf, textOf } from './wire_checks.ts';
+
+export class JoinProcess {
+  #node: NodeContext;
+  #seeding: Seeding | undefined;
+  #alarm: Alarm;
+  #asking = new Set<Cancel>();
+
+  constructor(node: NodeContext) {
+    this.#node = node;
+    this.#alarm = new Alarm(node.environment, () => this.#step({ kind: 'tick' }));
+  }
+
+  start(): void {
+    const { settings, environment, address } = this.#node;
+    const seeding = {
+      selfAddress: address,
+      selfUid: settings.uid,
+      seeds: settings.seeds,
+      selfElection: settings.selfElection ?? 'cold-start',
+      clusterName: settings.clusterName,
+      protocol: settings.protocol,
+      fingerprint: settings.fingerprint,
+    };
+    this.#run(startSeeding(seeding, environment.clock.now(), environment.random.next()));
+    if (typeof seeding.selfElection === 'number') this.#alarm.at(environment.clock.now() + seeding.selfElection);
+  }
+
+  stop(): void {
+    this.#alarm.cancel();
+    for (const cancel of this.#asking) cancel();
+    this.#asking.clear();
+  }
+
+  /** What this node waits for, and why each seed did not help. */
+  missing(): string {
+    return this.#seeding === undefined ? 'not started' : missingText(this.#seeding);
+  }
+
+  reasons(): readonly SeedReason[] {
+    return this.#seeding === undefined ? [] : seedReasons(this.#seeding);
+  }
+
+  pledgeRequested(from: PeerIdentity, envelope: Envelope): void {
+    const nonce = decode(() => countOf(envelope[1], 'nonce'));
+    if ('refused' in nonce) return this.#node.count('refused pledge');
+    if (this.#node.membership().phase !== 'outside') {
+      return this.#node.send(from.address, [codes.pledgeAnswer, nonce.value, false, null]);
+    }
+    this.#step({ kind: 'pledge-request', from, nonce: nonce.value });
+  }
+
+  pledgeAnswered(from: PeerIdentity, envelope: Envelope): void {
+    const answer = decode(() => ({
+      nonce: countOf(envelope[1], 'nonce'),
+      pledge: flagOf(envelope[2], 'granted') ? claimOf(envelope[3], from) : undefined,
+    }));
+    if ('refused' in answer) return this.#node.count('refused pledge');
+    this.#step({ kind: 'pledge-answer', from, ...answer.value });
+  }
+
+  joinRefused(from: PeerIdentity, envelope: Envelope): void {
+    const why = decode(() => textOf(envelope[1], 1_024, 'reason'));
+    if ('refused' in why || this.#node.membership().phase !== 'outside') return;
+    if (envelope[2] === true) this.#node.dispatch({ kind: 'end', why: why.value, selfDown: true, rejoin: true });
+    else this.#step({ kind: 'join-refused', from, why: why.value });
+  }
+
+  #step(event: SeedingEvent): void {
+    if (this.#seeding === undefined || this.#node.membership().phase !== 'outside') return;
+    const { clock, random } = this.#node.environment;
+    this.#run(stepSeeding(this.#seeding, event, clock.now(), random.next()));
+  }
+
+  #run({ state, effects }: SeedingStep): void {
+    this.#seeding = state;
+    for (const effect of effects) this.#perform(effect);
+  }
+
+  #perform(effect: SeedingEffect): void {
+    const { settings, environment } = this.#node;
+    const self = selfRecord(this.#node.membership());
+    switch (effect.kind) {
+      case 'ask':
+        return this.#ask(effect.seed);
+      case 'request-pledge':
+        return this.#node.send(effect.to, [codes.pledgeRequest, effect.nonce]);
+      case 'answer-pledge': {
+        const record = effect.granted ? encodeRecord(self) : null;
+        if (effect.granted) this.#alarm.at(environment.clock.now() + seedingTimes.firstRetry);
+        return this.#node.send(effect.to, [codes.pledgeAnswer, effect.nonce, effect.granted, record]);
+      }
+      case 'join':
+        return this.#node.send(effect.to, [codes.join, encodeRecord(self), settings.fingerprint]);
+      case 'form': {
+        if (effect.overridden) environment.log.warn('founding a cluster without asking the seeds', { seeds: settings.seeds });
+        const formedAt = Math.max(0, Math.floor(environment.clock.wall()));
+        const clusterId = `${settings.uid}`;
+        return this.#node.dispatch({ kind: 'form', clusterId, formedAt, founders: effect.founders });
+      }
+      case 'warn':
+        return environment.log.warn(effect.text);
+      case 'wake':
+        return this.#alarm.at(effect.at);
+      default:
+        effect satisfies never;
+    }
+  }
+
+  #ask(seed: string): void {
+    let done = false;
+    const cancel = this.#node.settings.transport.seed(seed, (outcome) => {
+      done = true;
+      this.#asking.delete(cancel);
+      this.#step({ kind: 'answer', seed, outcome });
+      this.#alarm.at(this.#seeding?.nextRoundAt ?? Infinity);
+    });
+    if (!done) this.#asking.add(cancel);
+  }
+}
+
+/** What a node may say about itself before it is a member: everything that its link does not already prove. */
+export function claimOf(wire: unknown, from: PeerIdentity): MemberRecord {
+  const record = decodeRecord(wire);
+  if (record.uid !== from.uid) fail('uid', record.uid, 'the uid that the link has proved');
+  if (record.address !== from.address) fail('address', record.address, 'the address that the link has proved');
+  if (record.runtime !== from.runtime) fail('runtime', record.runtime, 'the one of the handshake');
+  if (canonicalText([...record.roles].sort()) !== canonicalText([...from.roles].sort())) {
+    fail('roles', record.roles, 'those of the handshake');
+  }
+  if (record.status !== 'joining' || record.upNumber !== 0) fail('status', record.status, 'joining');
+  if (record.selfVersion > limits.counterJump) fail('selfVersion', record.selfVersion, `at most ${limits.counterJump}`);
+  return record;
+}

@@ -1,0 +1,424 @@
+/**
+ * A cluster node's shell: feeds the membership core one event at a time and carries out its effects. Everything is driven
+ * by callbacks of the environment, the peers and the transport, so the simulator and production run the same code.
+ */
+import type { Cancel, Environment } from '../actor/environment.ts';
+import { limits } from '../limits.ts';
+import type { Address, SeedAnswer } from '../transport/contract.ts';
+import type { Envelope, Peers, PeersEvents, SendFailure } from '../transport/peers_contract.ts';
+import { codes } from '../wire/codes.ts';
+import type { HostGate, MemberChange, MembershipNode, SelfDown } from './contract.ts';
+import { DeathWatch } from './death_watch.ts';
+import { GateKeeper } from './gate_keeper.ts';
+import type { MemberRecord } from './gossip_state.ts';
+import { Gossiper } from './gossiper.ts';
+import { HealWatch } from './heal_watch.ts';
+import { Heartbeats } from './heartbeats.ts';
+import { JoinError, type SeedReason } from './join_error.ts';
+import { JoinProcess } from './join_process.ts';
+import { LeaveProcess } from './leave_process.ts';
+import type { HostingClaim, MembershipView, StartedRecord } from './member.ts';
+import {
+  createMembership,
+  type Membership,
+  type MembershipEffect,
+  type MembershipEvent,
+  selfRecord,
+  step,
+} from './membership.ts';
+import type { NodeContext, NodeSettings } from './node_context.ts';
+import { Alarm } from './alarm.ts';
+import { type MessageHandler, NodeInbox } from './node_inbox.ts';
+import { SplitWatch } from './split_watch.ts';
+import { isActive } from './transitions.ts';
+import { buildView, diffViews, sameView } from './view.ts';
+
+export interface JoinOptions {
+  /** Default: none, retries go on. */
+  readonly timeoutMs?: number;
+  readonly signal?: AbortSignal;
+}
+
+/** How a node ended. */
+export interface NodeEnd {
+  readonly why: string;
+  readonly rejoin: boolean;
+}
+
+type ChangeListener = (view: MembershipView, changes: readonly MemberChange[]) => void;
+
+export class ClusterNode implements MembershipNode, NodeContext {
+  readonly settings: NodeSettings;
+  readonly environment: Environment;
+  readonly clusterName: string;
+  readonly uid: string;
+  readonly address: Address;
+  readonly peers: Peers;
+  readonly gate: HostGate;
+  readonly #keeper: GateKeeper;
+  readonly #heartbeats: Heartbeats;
+  readonly #splits: SplitWatch;
+  readonly #deaths: DeathWatch;
+  readonly #heal: HealWatch;
+  readonly #gossiper: Gossiper;
+  readonly #joiner: JoinProcess;
+  readonly #leaver: LeaveProcess;
+  readonly #inbox: NodeInbox;
+  readonly #wakes: Alarm;
+  #state: Membership;
+  #view: MembershipView;
+  #events: MembershipEvent[] = [];
+  #busy = false;
+  #settled: Membership | undefined;
+  #changes: MemberChange[] = [];
+  #notifying = false;
+  #joined = false;
+  #end: NodeEnd | undefined;
+  #changeListeners = new Set<ChangeListener>();
+  #selfDownListeners = new Set<(down: SelfDown) => void>();
+  #endListeners = new Set<(end: NodeEnd) => void>();
+  #counters = new Map<string, number>();
+
+  constructor(settings: NodeSettings, peers: Peers) {
+    this.settings = settings;
+    this.environment = settings.environment;
+    this.clusterName = settings.clusterName;
+    this.uid = settings.uid;
+    this.address = peers.address;
+    this.peers = peers;
+    const { timing, minMembers = 1 } = settings;
+    this.#state = createMembership(initialRecord(settings, peers.address), {
+      marginMs: () => timing.removalMarginMs,
+      minMembers,
+    });
+    this.#keeper = new GateKeeper(this);
+    this.gate = this.#keeper;
+    this.#splits = new SplitWatch(this);
+    this.#deaths = new DeathWatch(this);
+    this.#heal = new HealWatch(this);
+    this.#heartbeats = new Heartbeats(this, (pauseMs) => this.#paused(pauseMs));
+    this.#gossiper = new Gossiper(this);
+    this.#joiner = new JoinProcess(this);
+    this.#leaver = new LeaveProcess(this);
+    this.#wakes = new Alarm(this.environment, () => this.dispatch({ kind: 'tick' }));
+    this.#inbox = new NodeInbox(this, {
+      joiner: this.#joiner,
+      heartbeats: this.#heartbeats,
+      gate: this.#keeper,
+      heal: this.#heal,
+      deaths: this.#deaths,
+      gossiper: this.#gossiper,
+    });
+    this.#view = buildView(this.#state, 0, () => undefined);
+    this.#settled = this.#state;
+  }
+
+  /** What the peers report goes here. */
+  get events(): PeersEvents {
+    return this.#inbox;
+  }
+
+  membership(): Membership {
+    return this.#state;
+  }
+
+  view(): MembershipView {
+    return this.#view;
+  }
+
+  /** Set once this node has ended: it left, was removed, lost a split, or never got in. */
+  ended(): NodeEnd | undefined {
+    return this.#end;
+  }
+
+  /** Starts looking for the cluster. */
+  start(): void {
+    this.#joiner.start();
+  }
+
+  /**
+   * Starts looking for the cluster and resolves once this node is `up`.
+   * @throws JoinError on time-out, abort, or when the node ends before; it lists each seed and why it did not help.
+   */
+  join(options: JoinOptions = {}): Promise<void> {
+    this.start();
+    return new Promise((resolve, reject) => {
+      const cancels: Cancel[] = [];
+      const settle = (run: () => void): void => {
+        for (const cancel of cancels.splice(0)) cancel();
+        run();
+      };
+      const giveUp = (why: string): void => {
+        settle(() => reject(new JoinError(why, this.seedReasons())));
+        this.dispatch({ kind: 'end', why, selfDown: false, rejoin: false });
+      };
+      const check = (): void => {
+        if (this.#end !== undefined) {
+          const { why } = this.#end;
+          settle(() => reject(new JoinError(why, this.seedReasons())));
+        } else if (this.#view.self.status !== 'joining') settle(resolve);
+      };
+      cancels.push(this.onChange(check), this.onEnd(check));
+      const { timeoutMs, signal } = options;
+      if (timeoutMs !== undefined) {
+        const late = (): void => giveUp(`not up within ${timeoutMs} ms, ${this.readiness() ?? 'almost there'}`);
+        cancels.push(this.environment.timers.set(timeoutMs, late));
+      }
+      if (signal !== undefined) {
+        const abort = (): void => giveUp('aborted');
+        signal.addEventListener('abort', abort, { once: true });
+        cancels.push(() => signal.removeEventListener('abort', abort));
+        if (signal.aborted) abort();
+      }
+      check();
+    });
+  }
+
+  /** What this node answers to `GET /cluster/seed`. */
+  seedAnswer(): SeedAnswer {
+    const { gossip, phase } = this.#state;
+    const inside = phase === 'member';
+    return {
+      clusterName: this.clusterName,
+      protocol: this.settings.protocol,
+      fingerprint: this.settings.fingerprint,
+      address: this.address,
+      uid: this.uid,
+      clusterId: inside ? gossip.clusterId : undefined,
+      formedAt: inside ? gossip.formedAt : undefined,
+      members: this.#view.members.filter((member) => inside && member.status === 'up').map((member) => member.address),
+    };
+  }
+
+  /** Why this node is not ready; undefined when it is. */
+  readiness(): string | undefined {
+    if (this.#end !== undefined) return this.#end.why;
+    if (this.#state.phase === 'outside') return this.#joiner.missing();
+    const { status } = this.#view.self;
+    return status === 'up' ? undefined : status === 'joining' ? 'waiting for the leader to let this node become up' : `this node is ${status}`;
+  }
+
+  seedReasons(): readonly SeedReason[] {
+    return this.#joiner.reasons();
+  }
+
+  counters(): ReadonlyMap<string, number> {
+    return this.#counters;
+  }
+
+  onChange(listener: ChangeListener): Cancel {
+    this.#changeListeners.add(listener);
+    return () => void this.#changeListeners.delete(listener);
+  }
+
+  onSelfDown(listener: (down: SelfDown) => void): Cancel {
+    this.#selfDownListeners.add(listener);
+    return () => void this.#selfDownListeners.delete(listener);
+  }
+
+  /** Called in its own step, once, after the last change was reported. */
+  onEnd(listener: (end: NodeEnd) => void): Cancel {
+    this.#endListeners.add(listener);
+    return () => void this.#endListeners.delete(listener);
+  }
+
+  publish(change: { started?: ReadonlyMap<string, StartedRecord>; hosting?: ReadonlyMap<string, HostingClaim> }): void {
+    this.dispatch({ kind: 'publish', started: change.started, hosting: change.hosting });
+  }
+
+  /** @throws RangeError for an empty or over-long key. */
+  writeEntry(key: string, value: unknown): void {
+    if (key.length < 1 || key.length > limits.entryKeyChars) {
+      throw new RangeError(`writeEntry: key must have 1 to ${limits.entryKeyChars} characters, got ${key.length}`);
+    }
+    this.dispatch({ kind: 'entry', key, value });
+  }
+
+  onMessage(code: number, handler: MessageHandler): Cancel {
+    return this.#inbox.onMessage(code, handler);
+  }
+
+  sendSystem(address: Address, envelope: Envelope): void {
+    this.peers.sendSystem(address, envelope);
+  }
+
+  sendUser(address: Address, envelope: Envelope): SendFailure | undefined {
+    return this.peers.sendUser(address, envelope);
+  }
+
+  congested(address: Address): boolean {
+    return this.peers.congested(address);
+  }
+
+  onLeaving(task: (done: () => void) => void): Cancel {
+    return this.#leaver.onLeaving(task);
+  }
+
+  leave(): Promise<void> {
+    const left = new Promise<void>((resolve) => {
+      if (this.#end !== undefined) resolve();
+      else this.onEnd(() => resolve());
+    });
+    if (this.#end === undefined) this.#leaver.begin();
+    return left;
+  }
+
+  down(address: Address): boolean {
+    const uids = [...this.#state.gossip.records.values()]
+      .filter((record) => record.address === address && isActive(record.status))
+      .map((record) => record.uid);
+    if (uids.length === 0 || this.#state.phase !== 'member') return false;
+    this.dispatch({ kind: 'down', uids, terminated: false, why: 'downed by an operator' });
+    return true;
+  }
+
+  send(to: Address, envelope: Envelope): void {
+    this.peers.sendSystem(to, envelope);
+  }
+
+  count(name: string): void {
+    this.#counters.set(name, (this.#counters.get(name) ?? 0) + 1);
+  }
+
+  dispatch(event: MembershipEvent): void {
+    this.#events.push(event);
+    if (this.#busy) return;
+    this.#busy = true;
+    try {
+      while (this.#events.length > 0 || this.#state !== this.#settled) {
+        const next = this.#events.shift();
+        if (next !== undefined) this.#apply(next);
+        else this.#settle();
+      }
+    } finally {
+      this.#busy = false;
+    }
+  }
+
+  #apply(event: MembershipEvent): void {
+    const { state, effects } = step(this.#state, event, this.environment.clock.now());
+    this.#state = state;
+    for (const effect of effects) this.#perform(effect);
+  }
+
+  /** All events are handled: the parts of the shell look at the new state, and may cause more events. */
+  #settle(): void {
+    this.#settled = this.#state;
+    this.#heartbeats.refresh();
+    this.#refreshView();
+    if (this.#state.phase !== 'member') return;
+    if (!this.#joined) {
+      this.#joined = true;
+      this.#joiner.stop();
+      this.#heartbeats.start();
+      this.#gossiper.start();
+      this.#heal.start();
+    }
+    this.#keeper.refresh();
+    this.#splits.refresh();
+  }
+
+  #refreshView(): void {
+    const view = buildView(this.#state, this.#view.revision + 1, (uid) => this.#heartbeats.verdict(uid));
+    if (sameView(this.#view, view)) return;
+    const changes = diffViews(this.#view, view);
+    this.#view = view;
+    this.#heal.changed(changes);
+    this.#changes.push(...changes);
+    if (this.#changes.length > 0) this.#notifyLater();
+  }
+
+  #notifyLater(): void {
+    if (this.#notifying) return;
+    this.#notifying = true;
+    this.environment.turns.schedule(() => {
+      this.#notifying = false;
+      const changes = this.#changes;
+      this.#changes = [];
+      if (changes.length > 0) for (const listener of [...this.#changeListeners]) listener(this.#view, changes);
+      const end = this.#end;
+      if (end !== undefined) for (const listener of [...this.#endListeners]) listener(end);
+    });
+  }
+
+  #perform(effect: MembershipEffect): void {
+    switch (effect.kind) {
+      case 'push':
+      case 'progress':
+        return this.#gossiper.want(effect.kind);
+      case 'reply':
+        return this.#gossiper.reply(effect.to, effect.about);
+      case 'farewell':
+        return this.#gossiper.farewell(effect.members);
+      case 'notice':
+        return this.#inbox.stranger(effect.to, effect.otherCluster);
+      case 'contested':
+        return this.#deaths.contested(effect.holder);
+      case 'refuse-join':
+        return this.send(effect.to, [codes.joinRefused, effect.why, effect.final]);
+      case 'refused': {
+        this.count(`refused ${effect.what}`);
+        const fields = { why: effect.why, from: effect.from?.address };
+        if (effect.expected === true) this.environment.log.debug(`refused ${effect.what}`, fields);
+        else this.environment.log.warn(`refused ${effect.what}`, fields);
+        return;
+      }
+      case 'wake':
+        return this.#wakes.at(effect.at);
+      case 'downed':
+        return this.environment.log.warn('member is down', { address: effect.record.address, uid: effect.record.uid, why: effect.why });
+      case 'ended':
+        return this.#finish(effect.why, effect.selfDown, effect.rejoin);
+      default:
+        effect satisfies never;
+    }
+  }
+
+  /** Self-down first and synchronously; then everybody who still listens to us hears our last state. */
+  #finish(why: string, selfDown: boolean, rejoin: boolean): void {
+    this.#end = { why, rejoin };
+    this.#keeper.end();
+    if (selfDown) for (const listener of [...this.#selfDownListeners]) this.#guarded(() => listener({ why }));
+    this.#gossiper.flush();
+    for (const part of [this.#joiner, this.#heartbeats, this.#splits, this.#deaths, this.#heal, this.#gossiper, this.#leaver]) {
+      part.stop();
+    }
+    this.#wakes.cancel();
+    this.environment.log.info('this node has ended', { why });
+    this.#refreshView();
+    this.#changes.push({ kind: 'self-removed', why, rejoin });
+    this.#notifyLater();
+  }
+
+  /** One failing listener must not keep the others from stopping. */
+  #guarded(run: () => void): void {
+    try {
+      run();
+    } catch (error) {
+      this.environment.log.error('a self-down listener failed', { error: String(error) });
+    }
+  }
+
+  #paused(pauseMs: number): void {
+    this.environment.log.warn('this process stood still', { pauseMs: Math.round(pauseMs) });
+    this.#splits.paused(pauseMs);
+    this.#heal.paused(pauseMs);
+  }
+}
+
+function initialRecord(settings: NodeSettings, address: Address): MemberRecord {
+  return {
+    address,
+    uid: settings.uid,
+    status: 'joining',
+    upNumber: 0,
+    terminated: false,
+    selfVersion: 1,
+    roles: [...settings.roles],
+    runtime: settings.runtime,
+    appVersion: settings.appVersion,
+    started: new Map(),
+    hosting: new Map(),
+  };
+}
+

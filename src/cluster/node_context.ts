@@ -1,0 +1,47 @@
+/** What the parts of a cluster node's shell share. Each part owns one duty; all decisions go through `dispatch`. */
+import type { Environment } from '../actor/environment.ts';
+import type { Address, Transport } from '../transport/contract.ts';
+import type { Envelope, Peers } from '../transport/peers_contract.ts';
+import type { DowningStrategy } from './downing/contract.ts';
+import type { MembershipView } from './member.ts';
+import type { Membership, MembershipEvent } from './membership.ts';
+import type { SelfElection } from './cluster_options.ts';
+import type { Timing } from './timing.ts';
+
+export interface NodeSettings {
+  readonly environment: Environment;
+  readonly clusterName: string;
+  /** Random per process start. */
+  readonly uid: string;
+  readonly roles: readonly string[];
+  readonly runtime: string;
+  readonly appVersion: string;
+  /** `host:port` or http(s) URLs. */
+  readonly seeds: readonly string[];
+  readonly protocol: number;
+  /** Of all options that must be equal on all nodes. */
+  readonly fingerprint: string;
+  readonly timing: Timing;
+  readonly strategy: DowningStrategy;
+  readonly transport: Pick<Transport, 'probe' | 'seed'>;
+  /** Default 'cold-start'. */
+  readonly selfElection?: SelfElection;
+  /** Default 1. */
+  readonly minMembers?: number;
+  /** Period of the repair round. Default 1 000 ms. */
+  readonly gossipIntervalMs?: number;
+  /** How long tasks registered with `onLeaving` may take. Default 10 000 ms. */
+  readonly leaveTimeoutMs?: number;
+}
+
+export interface NodeContext {
+  readonly settings: NodeSettings;
+  readonly environment: Environment;
+  readonly address: Address;
+  readonly peers: Peers;
+  membership(): Membership;
+  view(): MembershipView;
+  dispatch(event: MembershipEvent): void;
+  send(to: Address, envelope: Envelope): void;
+  count(name: string): void;
+}

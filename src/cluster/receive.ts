@@ -1,0 +1,136 @@
+/** Gossip that arrives: who may say what about whom, the merge, and who has seen the result. */
+import { limits } from '../limits.ts';
+import type { PeerIdentity } from '../transport/contract.ts';
+import { isActiveUid } from './convergence.ts';
+import type { DigestMessage, GossipMessage } from './gossip_codec.ts';
+import { digestOf, type GossipState, type MemberRecord, mergeGossip, selfText, withRecord } from './gossip_state.ts';
+import { arrive, end, type Membership, type MembershipEffect, selfRecord, type Step } from './membership.ts';
+import { isActive, isLater } from './transitions.ts';
+
+export function receiveGossip(state: Membership, from: PeerIdentity, message: GossipMessage): Step {
+  if (state.phase === 'outside') return adopt(state, from, message);
+  const stranger = refuseStranger(state, from, message.state.clusterId);
+  if (stranger !== undefined) return { state, effects: stranger };
+  const why = forgery(state, message.state);
+  if (why !== undefined) return refuse(state, from, 'gossip', why);
+
+  const mine = state.gossip;
+  const theirs = message.state;
+  const merged = mergeGossip(mine, theirs, limits.tombstones);
+  if (!merged.records.has(state.selfUid)) return removedByOthers(state);
+  const [before, offered, after] = [digestOf(mine), digestOf(theirs), digestOf(merged)];
+  const effects: MembershipEffect[] = [];
+  let next: Membership = { ...state, gossip: merged };
+  if (after === before && after === offered) {
+    next = arrive(next, after, [...state.seen, ...message.seen]);
+  } else if (after === offered) {
+    next = arrive(next, after, message.seen);
+    effects.push({ kind: 'progress' });
+  } else if (after === before) {
+    effects.push({ kind: 'reply', to: from.address, about: entombed(merged, theirs) });
+  } else {
+    next = arrive(next, after, []);
+    effects.push({ kind: 'push' });
+    const about = entombed(merged, theirs);
+    if (about.length > 0) effects.push({ kind: 'reply', to: from.address, about });
+  }
+  if (selfRecord(next).status !== 'down') return { state: next, effects };
+  const ended = end(next, 'this node was downed', true, true);
+  return { state: ended.state, effects: [...effects, ...ended.effects] };
+}
+
+export function receiveDigest(state: Membership, from: PeerIdentity, message: DigestMessage, repair: boolean): Step {
+  if (state.phase !== 'member') return { state, effects: [] };
+  const stranger = refuseStranger(state, from, message.clusterId);
+  if (stranger !== undefined) return { state, effects: stranger };
+  const digest = digestOf(state.gossip);
+  if (digest === message.digest) return { state: arrive(state, digest, [...state.seen, ...message.seen]), effects: [] };
+  const heard = new Map(state.heard).set(from.uid, { digest: message.digest, seen: message.seen });
+  return { state: { ...state, heard }, effects: repair ? [{ kind: 'reply', to: from.address, about: [] }] : [] };
+}
+
+/** The welcome: the first gossip that knows this very uid. */
+function adopt(state: Membership, from: PeerIdentity, { state: theirs, seen }: GossipMessage): Step {
+  const self = selfRecord(state);
+  const known = theirs.records.get(self.uid);
+  if (known === undefined || known.address !== self.address || !isActiveUid(theirs, from.uid)) {
+    return refuse(state, from, 'gossip', 'not in a cluster');
+  }
+  const gossip = mergeGossip(theirs, withRecord({ ...theirs, records: new Map() }, self), limits.tombstones);
+  const [offered, after] = [digestOf(theirs), digestOf(gossip)];
+  const next = arrive({ ...state, phase: 'member', gossip }, after, after === offered ? seen : []);
+  if (selfRecord(next).status === 'down') return end(next, 'this node was downed', true, true);
+  return { state: next, effects: [{ kind: after === offered ? 'progress' : 'push' }] };
+}
+
+/** Only active members are believed. A removed or downed one is told so. */
+function refuseStranger(state: Membership, from: PeerIdentity, clusterId: string): readonly MembershipEffect[] | undefined {
+  const { gossip } = state;
+  const record = gossip.records.get(from.uid);
+  const expected = (why: string): MembershipEffect => ({ kind: 'refused', what: 'gossip', why, from, expected: true });
+  if (clusterId !== gossip.clusterId) {
+    return [expected('another cluster id'), { kind: 'notice', to: from, otherCluster: true }];
+  }
+  if (record === undefined) return [expected('not from a member'), { kind: 'notice', to: from, otherCluster: false }];
+  if (record.address !== from.address) return [refused(from, 'gossip', 'from another address than the member has')];
+  if (!isActive(record.status)) return [{ kind: 'reply', to: from.address, about: [] }];
+  return undefined;
+}
+
+/** What no honest member can say. */
+function forgery(state: Membership, theirs: GossipState): string | undefined {
+  const mine = state.gossip;
+  if (theirs.formedAt !== mine.formedAt) return 'another formation stamp';
+  if (theirs.lastNumber > mine.lastNumber + limits.counterJump) return 'lastNumber jumps too far';
+  for (const [uid, record] of theirs.records) {
+    const known = mine.records.get(uid);
+    if (known === undefined) continue;
+    if (known.address !== record.address) return `another address for ${uid}`;
+    if (known.upNumber !== 0 && record.upNumber !== 0 && known.upNumber !== record.upNumber) {
+      return `another number for ${uid}`;
+    }
+    if (record.selfVersion > known.selfVersion + limits.counterJump) return `selfVersion of ${uid} jumps too far`;
+  }
+  const self = selfRecord(state);
+  const claimed = theirs.records.get(self.uid);
+  if (claimed !== undefined && isForgedSelf(self, claimed)) return 'speaks for this node';
+  for (const [observer, row] of theirs.reachability) {
+    const known = mine.reachability.get(observer);
+    for (const [subject, { version, unreachable }] of row) {
+      const present = known?.get(subject);
+      if (version > (present?.version ?? 0) + limits.counterJump) return 'a reachability version jumps too far';
+      if (observer !== self.uid || !mine.records.has(subject)) continue;
+      const sameVersion = version === present?.version;
+      if (version > (present?.version ?? 0) || (sameVersion && unreachable !== present.unreachable)) {
+        return 'speaks for this node about reachability';
+      }
+    }
+  }
+  return undefined;
+}
+
+/** Others may promote this node or mark it down, nothing else. */
+function isForgedSelf(self: MemberRecord, claimed: MemberRecord): boolean {
+  if (claimed.selfVersion > self.selfVersion) return true;
+  if (claimed.selfVersion === self.selfVersion && selfText(claimed) !== selfText(self)) return true;
+  return (claimed.status === 'leaving' || claimed.status === 'exiting') && isLater(claimed.status, self.status);
+}
+
+/** A tombstone for this node: the end of a leave, or the news that it was removed while it could not hear. */
+function removedByOthers(state: Membership): Step {
+  const left = selfRecord(state).status === 'exiting';
+  return end(state, left ? 'left' : 'this node was removed', !left, !left);
+}
+
+/** Members of theirs that are tombstones here. */
+function entombed(merged: GossipState, theirs: GossipState): string[] {
+  return [...theirs.records.keys()].filter((uid) => merged.tombstones.has(uid));
+}
+
+function refuse(state: Membership, from: PeerIdentity, what: string, why: string): Step {
+  return { state, effects: [refused(from, what, why)] };
+}
+
+function refused(from: PeerIdentity, what: string, why: string): MembershipEffect {
+  return { kind: 'refused', what, why, from };
+}

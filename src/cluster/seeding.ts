@@ -1,0 +1,327 @@
+/**
+ * How a node finds its cluster, or founds it (rule 5), as a pure machine. Every seed is asked who it is. One that is in a
+ * cluster is joined. Otherwise the first of the listed nodes that answer, in address order, collects pledges from a
+ * majority of the list and founds the cluster together with those who pledged: nobody in it becomes `up` before all of
+ * them have seen it, so of two foundings from one list at most one can ever count. Silence and refusal are no answers.
+ */
+import type { Address, DialFailure, PeerIdentity, SeedAnswer } from '../transport/contract.ts';
+import type { SelfElection } from './cluster_options.ts';
+import type { MemberRecord } from './gossip_state.ts';
+import { compareAddress } from './member.ts';
+
+export interface SeedingSettings {
+  readonly selfAddress: Address;
+  readonly selfUid: string;
+  readonly seeds: readonly string[];
+  readonly selfElection: SelfElection;
+  readonly clusterName: string;
+  readonly protocol: number;
+  readonly fingerprint: string;
+}
+
+/** Milliseconds. */
+export const seedingTimes = {
+  firstRetry: 100,
+  lastRetry: 2_000,
+  /** How long a pledge binds who gave it; the candidate counts on a little less. */
+  pledge: 3_000,
+  pledgeUsable: 2_900,
+  joinRetry: 300,
+  joinGiveUp: 3_000,
+} as const;
+
+export type SeedOutcome =
+  | { readonly kind: 'self' }
+  | { readonly kind: 'silent'; readonly why: string }
+  | { readonly kind: 'mismatch'; readonly why: string }
+  | { readonly kind: 'alone'; readonly answer: SeedAnswer }
+  | { readonly kind: 'clustered'; readonly answer: SeedAnswer };
+
+export interface Seeding {
+  readonly settings: SeedingSettings;
+  readonly startedAt: number;
+  readonly round: number;
+  readonly pending: ReadonlySet<string>;
+  readonly outcomes: ReadonlyMap<string, SeedOutcome>;
+  /** Whom this node has pledged to follow, and until when. */
+  readonly pledged: { readonly uid: string; readonly address: Address; readonly until: number } | undefined;
+  readonly candidacy: Candidacy | undefined;
+  readonly joining: Joining | undefined;
+  readonly nextRoundAt: number;
+  /** Mismatches and refusals explained once. */
+  readonly explained: ReadonlySet<string>;
+  readonly refusal: string | undefined;
+}
+
+interface Candidacy {
+  readonly nonce: number;
+  readonly sentAt: number;
+  readonly pledges: ReadonlyMap<string, MemberRecord>;
+}
+
+interface Joining {
+  readonly targets: readonly Address[];
+  readonly attempt: number;
+  readonly nextAt: number;
+  readonly giveUpAt: number;
+}
+
+export type SeedingEvent =
+  | { readonly kind: 'tick' }
+  | { readonly kind: 'answer'; readonly seed: string; readonly outcome: SeedAnswer | DialFailure }
+  | { readonly kind: 'pledge-request'; readonly from: PeerIdentity; readonly nonce: number }
+  | {
+    readonly kind: 'pledge-answer';
+    readonly from: PeerIdentity;
+    readonly nonce: number;
+    readonly pledge: MemberRecord | undefined;
+  }
+  | { readonly kind: 'join-refused'; readonly from: PeerIdentity; readonly why: string };
+
+export type SeedingEffect =
+  | { readonly kind: 'ask'; readonly seed: string }
+  | { readonly kind: 'request-pledge'; readonly to: Address; readonly nonce: number }
+  | { readonly kind: 'answer-pledge'; readonly to: Address; readonly nonce: number; readonly granted: boolean }
+  | { readonly kind: 'join'; readonly to: Address }
+  | { readonly kind: 'form'; readonly founders: readonly MemberRecord[]; readonly overridden: boolean }
+  | { readonly kind: 'warn'; readonly text: string }
+  | { readonly kind: 'wake'; readonly at: number };
+
+export interface SeedingStep {
+  readonly state: Seeding;
+  readonly effects: readonly SeedingEffect[];
+}
+
+export function startSeeding(settings: SeedingSettings, now: number, jitter: number): SeedingStep {
+  const state: Seeding = {
+    settings: { ...settings, seeds: [...new Set(settings.seeds)] },
+    startedAt: now,
+    round: 0,
+    pending: new Set(),
+    outcomes: new Map(),
+    pledged: undefined,
+    candidacy: undefined,
+    joining: undefined,
+    nextRoundAt: now,
+    explained: new Set(),
+    refusal: undefined,
+  };
+  if (settings.selfElection === 'immediate') {
+    const overridden = settings.seeds.some((seed) => seed !== settings.selfAddress);
+    return { state, effects: [{ kind: 'form', founders: [], overridden }] };
+  }
+  return beginRound(state, now, jitter);
+}
+
+/** `jitter` in [0, 1) spreads retries. */
+export function stepSeeding(state: Seeding, event: SeedingEvent, now: number, jitter: number): SeedingStep {
+  switch (event.kind) {
+    case 'tick':
+      return tick(state, now, jitter);
+    case 'answer':
+      return answered(state, event.seed, event.outcome, now, jitter);
+    case 'pledge-request':
+      return pledgeRequested(state, event.from, event.nonce, now);
+    case 'pledge-answer':
+      return pledgeAnswered(state, event.from, event.nonce, event.pledge, now);
+    case 'join-refused':
+      return joinRefused(state, event.from, event.why, now);
+    default:
+      return event satisfies never;
+  }
+}
+
+function beginRound(state: Seeding, now: number, jitter: number): SeedingStep {
+  const backoff = Math.min(seedingTimes.firstRetry * 2 ** Math.min(state.round, 10), seedingTimes.lastRetry);
+  const nextRoundAt = now + backoff * (0.75 + jitter / 2);
+  const outcomes = new Map(state.outcomes);
+  const asked: string[] = [];
+  for (const seed of state.settings.seeds) {
+    if (seed === state.settings.selfAddress || outcomes.get(seed)?.kind === 'self') outcomes.set(seed, { kind: 'self' });
+    else asked.push(seed);
+  }
+  const next: Seeding = {
+    ...state,
+    round: state.round + 1,
+    outcomes,
+    pending: new Set(asked),
+    joining: undefined,
+    candidacy: undefined,
+    nextRoundAt,
+  };
+  if (asked.length === 0) return decide(next, now);
+  return { state: next, effects: asked.map((seed) => ({ kind: 'ask', seed })) };
+}
+
+function tick(state: Seeding, now: number, jitter: number): SeedingStep {
+  const { joining } = state;
+  if (joining !== undefined) {
+    if (now >= joining.giveUpAt) return beginRound(state, now, jitter);
+    if (now < joining.nextAt) return { state, effects: [{ kind: 'wake', at: joining.nextAt }] };
+    return sendJoin(state, joining, now);
+  }
+  const { selfElection } = state.settings;
+  if (typeof selfElection === 'number' && now >= state.startedAt + selfElection && state.pending.size === 0) {
+    return { state, effects: [{ kind: 'form', founders: [], overridden: true }] };
+  }
+  if (state.pending.size > 0) return { state, effects: [] };
+  if (now >= state.nextRoundAt) return beginRound(state, now, jitter);
+  return { state, effects: [{ kind: 'wake', at: state.nextRoundAt }] };
+}
+
+function answered(state: Seeding, seed: string, outcome: SeedAnswer | DialFailure, now: number, jitter: number): SeedingStep {
+  if (!state.pending.has(seed)) return { state, effects: [] };
+  const pending = new Set(state.pending);
+  pending.delete(seed);
+  const judged = judge(state.settings, outcome);
+  const effects: SeedingEffect[] = [];
+  let next: Seeding = { ...state, pending, outcomes: new Map(state.outcomes).set(seed, judged) };
+  if (judged.kind === 'mismatch') next = explain(next, `${seed}: ${judged.why}`, effects);
+  if (next.joining !== undefined) return { state: next, effects };
+  if (judged.kind === 'clustered') {
+    const targets = [...new Set([...judged.answer.members, judged.answer.address])];
+    const joining = { targets, attempt: 0, nextAt: now, giveUpAt: now + seedingTimes.joinGiveUp };
+    const sent = sendJoin(next, joining, now);
+    return { state: sent.state, effects: [...effects, ...sent.effects] };
+  }
+  if (pending.size > 0) return { state: next, effects };
+  const decided = decide(next, now);
+  const late = decided.state.candidacy === undefined && now >= decided.state.nextRoundAt;
+  const more = late && !decided.effects.some((effect) => effect.kind === 'form') ? beginRound(decided.state, now, jitter) : decided;
+  return { state: more.state, effects: [...effects, ...more.effects] };
+}
+
+function judge(settings: SeedingSettings, outcome: SeedAnswer | DialFailure): SeedOutcome {
+  if ('reason' in outcome) {
+    if (outcome.reason === 'rejected') return { kind: 'mismatch', why: outcome.detail };
+    return { kind: 'silent', why: outcome.detail === '' ? outcome.reason : `${outcome.reason} (${outcome.detail})` };
+  }
+  if (outcome.uid === settings.selfUid) return { kind: 'self' };
+  for (const field of ['clusterName', 'protocol', 'fingerprint'] as const) {
+    if (outcome[field] === settings[field]) continue;
+    return { kind: 'mismatch', why: `its ${field} is ${outcome[field]}, here it is ${settings[field]}` };
+  }
+  return { kind: outcome.clusterId === undefined ? 'alone' : 'clustered', answer: outcome };
+}
+
+function explain(state: Seeding, text: string, effects: SeedingEffect[]): Seeding {
+  if (state.explained.has(text) || state.explained.size >= 100) return state;
+  effects.push({ kind: 'warn', text });
+  return { ...state, explained: new Set(state.explained).add(text) };
+}
+
+function sendJoin(state: Seeding, joining: Joining, now: number): SeedingStep {
+  const to = joining.targets[joining.attempt % joining.targets.length] as Address;
+  const nextAt = now + seedingTimes.joinRetry;
+  const next = { ...state, joining: { ...joining, attempt: joining.attempt + 1, nextAt }, candidacy: undefined };
+  return { state: next, effects: [{ kind: 'join', to }, { kind: 'wake', at: nextAt }] };
+}
+
+/** All seeds have answered or failed, and none is in a cluster. */
+function decide(state: Seeding, now: number): SeedingStep {
+  const { settings } = state;
+  const wake: SeedingEffect = { kind: 'wake', at: state.nextRoundAt };
+  if (settings.selfElection === 'never') return { state, effects: [wake] };
+  const others = settings.seeds.filter((seed) => state.outcomes.get(seed)?.kind !== 'self');
+  if (others.length === 0) return { state, effects: [{ kind: 'form', founders: [], overridden: false }] };
+  if (!isListed(state)) return { state, effects: [wake] };
+  const alive = answersAlone(state);
+  const isFirst = alive.every((answer) => compareAddress(settings.selfAddress, answer.address) < 0);
+  const bound = state.pledged !== undefined && state.pledged.until > now;
+  if (!isFirst || bound || alive.length + 1 < majorityOf(settings.seeds)) return { state, effects: [wake] };
+  const candidacy: Candidacy = { nonce: state.round, sentAt: now, pledges: new Map() };
+  const requests: SeedingEffect[] = alive.map(({ address }) => ({ kind: 'request-pledge', to: address, nonce: state.round }));
+  return { state: { ...state, candidacy }, effects: [...requests, wake] };
+}
+
+function pledgeRequested(state: Seeding, from: PeerIdentity, nonce: number, now: number): SeedingStep {
+  const answer = (granted: boolean): SeedingEffect => ({ kind: 'answer-pledge', to: from.address, nonce, granted });
+  const { pledged, settings } = state;
+  const bound = pledged !== undefined && pledged.until > now && pledged.uid !== from.uid && pledged.address !== from.address;
+  const outranked = isListed(state) && compareAddress(settings.selfAddress, from.address) < 0;
+  if (bound || outranked || state.joining !== undefined || settings.selfElection === 'immediate') {
+    return { state, effects: [answer(false)] };
+  }
+  const pledge = { uid: from.uid, address: from.address, until: now + seedingTimes.pledge };
+  return { state: { ...state, pledged: pledge, candidacy: undefined }, effects: [answer(true)] };
+}
+
+function pledgeAnswered(
+  state: Seeding,
+  from: PeerIdentity,
+  nonce: number,
+  pledge: MemberRecord | undefined,
+  now: number,
+): SeedingStep {
+  const { candidacy, settings } = state;
+  if (candidacy === undefined || candidacy.nonce !== nonce || pledge === undefined) return { state, effects: [] };
+  if (now > candidacy.sentAt + seedingTimes.pledgeUsable) return { state: { ...state, candidacy: undefined }, effects: [] };
+  if (!answersAlone(state).some((answer) => answer.uid === from.uid)) return { state, effects: [] };
+  const pledges = new Map(candidacy.pledges).set(from.uid, pledge);
+  const next = { ...state, candidacy: { ...candidacy, pledges } };
+  if (pledges.size + 1 < majorityOf(settings.seeds)) return { state: next, effects: [] };
+  return { state: next, effects: [{ kind: 'form', founders: [...pledges.values()], overridden: false }] };
+}
+
+function joinRefused(state: Seeding, from: PeerIdentity, why: string, now: number): SeedingStep {
+  const effects: SeedingEffect[] = [];
+  const next = explain({ ...state, refusal: `${from.address}: ${why}` }, `${from.address} refused the join: ${why}`, effects);
+  if (next.joining === undefined) return { state: next, effects };
+  const nextRoundAt = Math.max(now + seedingTimes.firstRetry, next.nextRoundAt);
+  return { state: { ...next, joining: undefined, nextRoundAt }, effects: [...effects, { kind: 'wake', at: nextRoundAt }] };
+}
+
+function isListed(state: Seeding): boolean {
+  return state.settings.seeds.some((seed) => state.outcomes.get(seed)?.kind === 'self');
+}
+
+/** Distinct nodes that answered and are in no cluster yet. */
+function answersAlone(state: Seeding): SeedAnswer[] {
+  const answers = new Map<string, SeedAnswer>();
+  for (const outcome of state.outcomes.values()) {
+    if (outcome.kind === 'alone') answers.set(outcome.answer.uid, outcome.answer);
+  }
+  return [...answers.values()];
+}
+
+function majorityOf(seeds: readonly string[]): number {
+  return Math.floor(seeds.length / 2) + 1;
+}
+
+/** Each seed and what is known about it, for `/ready` and for the error of a failed join. */
+export function seedReasons(state: Seeding): readonly { readonly seed: string; readonly why: string }[] {
+  return state.settings.seeds.map((seed) => {
+    const outcome = state.outcomes.get(seed);
+    return { seed, why: outcome === undefined ? 'not answered yet' : outcomeText(outcome) };
+  });
+}
+
+function outcomeText(outcome: SeedOutcome): string {
+  switch (outcome.kind) {
+    case 'self':
+      return 'is this node';
+    case 'silent':
+    case 'mismatch':
+      return outcome.why;
+    case 'alone':
+      return 'answers, but is in no cluster yet';
+    case 'clustered':
+      return 'is in a cluster, but has not let this node in yet';
+    default:
+      return outcome satisfies never;
+  }
+}
+
+/** One sentence about what a node that is not in a cluster waits for. */
+export function missingText(state: Seeding): string {
+  const { seeds, selfElection } = state.settings;
+  if (state.joining !== undefined) {
+    return `waiting for a welcome from ${state.joining.targets.join(', ')}${state.refusal === undefined ? '' : `; ${state.refusal}`}`;
+  }
+  if (selfElection === 'never') return `no seed is in a cluster yet (selfElection is 'never')`;
+  if (!isListed(state)) return 'no seed is in a cluster yet, and this node is not in the seed list';
+  const needed = majorityOf(seeds);
+  const present = answersAlone(state).length + 1;
+  if (present < needed) return `${needed} of ${seeds.length} seeds must be there to found a cluster, ${present} are`;
+  return 'waiting for the first of the seeds to found the cluster';
+}

@@ -1,0 +1,74 @@
+/** Watches the merged reachability for a split, waits until it is settled, and carries out what the strategy decides. */
+import { Alarm } from './alarm.ts';
+import type { DowningDecision } from './downing/contract.ts';
+import { calm, downOwnSide, observeSplit, shifted, type SplitView, type StabilityState, stabilityOf } from './downing/stability.ts';
+import type { NodeContext } from './node_context.ts';
+import { splitOf } from './split.ts';
+import { stableAfterMs } from './timing.ts';
+
+/** How often a strategy that did not decide on a settled view is asked again, in milliseconds. */
+const askAgainMs = 500;
+
+export class SplitWatch {
+  #node: NodeContext;
+  #stability: StabilityState = calm;
+  #alarm: Alarm;
+  #warned: string | undefined;
+
+  constructor(node: NodeContext) {
+    this.#node = node;
+    this.#alarm = new Alarm(node.environment, () => this.refresh());
+  }
+
+  stop(): void {
+    this.#alarm.cancel();
+  }
+
+  /** What this node did not watch was not stable. */
+  paused(pauseMs: number): void {
+    if (this.#stability !== calm) this.#stability = shifted(this.#stability, pauseMs, this.#node.environment.clock.now());
+  }
+
+  /** The view may have changed, or a deadline has come. */
+  refresh(): void {
+    const { settings } = this.#node;
+    const state = this.#node.membership();
+    if (state.phase !== 'member') return;
+    const view = this.#node.view();
+    const { lost, victims } = splitOf(state.gossip, state.selfUid);
+    const split: SplitView = { members: view.members, unreachable: lost, indirectlyConnected: victims };
+    const now = this.#node.environment.clock.now();
+    const wait = stableAfterMs(settings.timing, view.members.length);
+    this.#stability = observeSplit(this.#stability, split, wait, now);
+    const stability = stabilityOf(this.#stability, wait, now);
+    this.#warn();
+    switch (stability.kind) {
+      case 'calm':
+        this.#alarm.cancel();
+        return;
+      case 'wait':
+        this.#alarm.at(stability.until);
+        return;
+      case 'settled':
+        this.#carryOut(settings.strategy.decide({ ...split, selfUid: state.selfUid }), `${settings.strategy.name} decided`);
+        if (this.#node.membership().phase === 'member') this.#alarm.at(now + askAgainMs);
+        return;
+      case 'unstable':
+        if (settings.strategy.gated === false) return;
+        this.#carryOut(downOwnSide(split, state.selfUid), 'the view kept changing');
+        return;
+      default:
+        stability satisfies never;
+    }
+  }
+
+  #carryOut(decision: DowningDecision, why: string): void {
+    if (decision.size > 0) this.#node.dispatch({ kind: 'down', uids: [...decision], terminated: false, why });
+  }
+
+  #warn(): void {
+    const text = this.#node.settings.strategy.warning?.(this.#node.view().members);
+    if (text !== undefined && text !== this.#warned) this.#node.environment.log.warn(text);
+    this.#warned = text;
+  }
+}

@@ -1,0 +1,52 @@
+/** Checks of single fields that came from another node. All throw `WireError`, which names field, value and rule. */
+import { limits } from '../limits.ts';
+import { parseAddress } from '../transport/address.ts';
+import type { Address } from '../transport/contract.ts';
+
+export class WireError extends Error {
+  override readonly name = 'WireError';
+}
+
+export function fail(field: string, value: unknown, rule: string): never {
+  throw new WireError(`${field} ${shown(value)}: must be ${rule}`);
+}
+
+export function textOf(value: unknown, maxChars: number, field: string, minChars = 1): string {
+  if (typeof value !== 'string' || value.length < minChars || value.length > maxChars) {
+    return fail(field, value, `text of ${minChars} to ${maxChars} characters`);
+  }
+  return value;
+}
+
+/** A safe integer from 0 on. */
+export function countOf(value: unknown, field: string): number {
+  if (!Number.isSafeInteger(value) || (value as number) < 0) return fail(field, value, 'a safe integer from 0 on');
+  return value as number;
+}
+
+export function flagOf(value: unknown, field: string): boolean {
+  if (typeof value !== 'boolean') return fail(field, value, 'true or false');
+  return value;
+}
+
+export function listOf(value: unknown, maxItems: number, field: string): readonly unknown[] {
+  if (!Array.isArray(value) || value.length > maxItems) return fail(field, value, `a list of at most ${maxItems}`);
+  return value;
+}
+
+export function tupleOf(value: unknown, length: number, field: string): readonly unknown[] {
+  if (!Array.isArray(value) || value.length !== length) return fail(field, value, `a list of ${length} fields`);
+  return value;
+}
+
+export function addressOf(value: unknown): Address {
+  const text = textOf(value, limits.hostChars + 8, 'address');
+  const port = parseAddress(text)?.port ?? 0;
+  return port > 0 ? text : fail('address', value, 'host:port');
+}
+
+function shown(value: unknown): string {
+  if (typeof value === 'string') return JSON.stringify(value.slice(0, 64));
+  if (typeof value === 'number' || typeof value === 'boolean' || value === undefined || value === null) return String(value);
+  return Array.isArray(value) ? `a list of ${value.length}` : `a ${typeof value}`;
+}

@@ -1,0 +1,144 @@
+/**
+ * What the HTTP app asks a node. Plain data, ready for JSON (`null` where there is nothing); answers are synchronous and
+ * describe this node's own view at this moment. Only operations take time.
+ */
+import type { Cancel, Environment } from '../actor/environment.ts';
+import type { MemberStatus } from '../cluster/member.ts';
+import type { Address, SeedAnswer } from '../transport/contract.ts';
+
+export interface MemberReport {
+  readonly address: Address;
+  readonly uid: string;
+  readonly status: MemberStatus;
+  readonly roles: readonly string[];
+  /** Age: smaller is older; 0 before promotion to `up`. */
+  readonly upNumber: number;
+  readonly reachable: boolean;
+  readonly runtime: string;
+  readonly appVersion: string;
+}
+
+export interface MembersReport {
+  readonly self: Address;
+  readonly leader: Address | null;
+  /** In age order, without removed ones. */
+  readonly members: readonly MemberReport[];
+}
+
+export interface HandOverReport {
+  readonly from: Address | null;
+  readonly to: Address;
+  /** From the request to stand down until the instance ran; `null` when this node did not take part. */
+  readonly durationMs: number | null;
+  /** The verdict and what led to it: 'first start', 'planned: leave', 'crash', … */
+  readonly reason: string;
+  /** Wall clock, milliseconds, for people. */
+  readonly at: number;
+}
+
+export interface SingletonReport {
+  readonly name: string;
+  readonly role: string | null;
+  /** `null` while nobody hosts it in this node's view. */
+  readonly host: Address | null;
+  /** State of this node's manager; 'reference' when this node has only a ref. */
+  readonly state: string;
+  readonly epoch: number | null;
+  /** Wall clock, milliseconds: since when the present host hosts it. */
+  readonly since: number | null;
+  readonly lastHandOver: HandOverReport | null;
+  /** What keeps it from being hosted, in a sentence ('no member has started it', …). */
+  readonly problem: string | null;
+}
+
+export interface SingletonDetail extends SingletonReport {
+  /** Members that have started it, oldest first: who may host it next. */
+  readonly startedOn: readonly Address[];
+  /** Where an operator's move holds it. */
+  readonly pinnedTo: Address | null;
+  /** Messages of this node that wait for a host or for their acknowledgement. */
+  readonly buffered: number;
+  /**
+   * What became of the messages told on this node: told = acknowledged + deadLettered + outcomeUnknown + buffered, and
+   * whatever else is counted. All only grow.
+   */
+  readonly counters: Readonly<Record<string, number>>;
+}
+
+export interface Readiness {
+  readonly ready: boolean;
+  /** What is missing, each a sentence. Another node's absence is never a reason. */
+  readonly reasons: readonly string[];
+}
+
+/** One sample of a metric; those of one name share `help` and `type`. Names follow Prometheus' rules. */
+export interface MetricSample {
+  readonly name: string;
+  readonly help: string;
+  readonly type: 'counter' | 'gauge';
+  readonly value: number;
+  readonly labels?: Readonly<Record<string, string>>;
+}
+
+export type InspectionEventKind =
+  | 'self-up'
+  | 'self-removed'
+  | 'member-joined'
+  | 'member-up'
+  | 'member-left'
+  | 'member-down'
+  | 'member-removed'
+  | 'member-unreachable'
+  | 'member-reachable'
+  | 'leader-changed'
+  | 'singleton-hosted'
+  | 'singleton-stopped'
+  | 'hand-over'
+  | 'operation'
+  | 'warning';
+
+export interface InspectionEvent {
+  readonly kind: InspectionEventKind;
+  /** Wall clock, milliseconds, for people. */
+  readonly at: number;
+  /** A sentence for people. */
+  readonly text: string;
+  /** The member it is about. */
+  readonly address?: Address;
+  /** The singleton it is about. */
+  readonly singleton?: string;
+  readonly epoch?: number;
+}
+
+/** `refused` is the answer to a request that makes sense but cannot be done now, or not with this target. */
+export type MoveOutcome =
+  | { readonly kind: 'moved'; readonly from: Address | null; readonly to: Address }
+  | { readonly kind: 'unknown-singleton' }
+  | { readonly kind: 'refused'; readonly message: string; readonly hint: string };
+
+export interface ClusterInspection {
+  readonly environment: Pick<Environment, 'clock' | 'timers' | 'log'>;
+  /** Bearer token for operations; undefined switches them off. */
+  readonly token: string | undefined;
+  /**
+   * 'open': everybody who reaches the port may read (default). 'token': members, singletons, events and metrics need the
+   * token too, and `/cluster/seed` and `/ready` answer without addresses and details.
+   */
+  readonly reads?: 'open' | 'token';
+  seed(): SeedAnswer;
+  /** The durations that safety rests on, in milliseconds (see `describeTiming`). */
+  timing(): Readonly<Record<string, number>>;
+  readiness(): Readiness;
+  members(): MembersReport;
+  singletons(): readonly SingletonReport[];
+  singleton(name: string): SingletonDetail | undefined;
+  /** Everything countable that the reports above do not hold: mailboxes, dead letters, frames, reached limits, … */
+  metrics(): readonly MetricSample[];
+  subscribe(listener: (event: InspectionEvent) => void): Cancel;
+  /** Resolves once this node is out of the cluster. */
+  leave(): Promise<void>;
+  /** False when there is no such member. */
+  down(address: Address): boolean;
+  /** Hands a singleton over to `to`, or to the next eligible member, and holds it there. */
+  move(name: string, to: Address | undefined): Promise<MoveOutcome>;
+}

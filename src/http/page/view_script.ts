@@ -1,0 +1,191 @@
+/** Rendering: state in, DOM out. All text goes through textContent, so that no name can become markup. */
+export const viewScript: string = String.raw`
+const $ = (id) => document.getElementById(id);
+const laneMs = 120000;
+const state = { members: null, singletons: [], ready: null, lanes: new Map(), shown: {} };
+
+function element(tag, text, className) {
+  const made = document.createElement(tag);
+  if (text !== undefined) made.textContent = text;
+  if (className) made.className = className;
+  return made;
+}
+
+function cell(text, className) { return element('td', text, className); }
+
+function button(label, key, run) {
+  const made = element('button', label, 'operation');
+  made.type = 'button';
+  made.dataset.key = key;
+  made.addEventListener('click', run);
+  return made;
+}
+
+function duration(ms) {
+  if (ms < 1000) return Math.max(0, Math.round(ms)) + ' ms';
+  const seconds = Math.floor(ms / 1000);
+  if (seconds < 60) return seconds + ' s';
+  if (seconds < 3600) return Math.floor(seconds / 60) + ' min ' + seconds % 60 + ' s';
+  return Math.floor(seconds / 3600) + ' h ' + Math.floor(seconds % 3600 / 60) + ' min';
+}
+
+function hue(text) {
+  let hash = 7;
+  for (const char of text) hash = (hash * 31 + char.codePointAt(0)) % 100003;
+  return hash * 47 % 360;
+}
+
+/** Replaces the rows only when their data changed, and keeps the focus on the button that had it. */
+function renderRows(id, data, makeRow) {
+  const text = JSON.stringify(data);
+  if (state.shown[id] === text) return;
+  state.shown[id] = text;
+  const focused = document.activeElement && document.activeElement.dataset.key;
+  const before = new Map([...$(id).children].map((row) => [row.dataset.key, row.dataset.content]));
+  const rows = data.map((item) => {
+    const row = makeRow(item);
+    row.dataset.content = JSON.stringify(item);
+    if (before.size > 0 && before.get(row.dataset.key) !== row.dataset.content) row.classList.add('fresh');
+    return row;
+  });
+  if (rows.length === 0) {
+    const row = element('tr');
+    const only = cell('None yet.', 'quiet');
+    only.colSpan = 7;
+    row.append(only);
+    rows.push(row);
+  }
+  $(id).replaceChildren(...rows);
+  if (focused) for (const found of $(id).querySelectorAll('[data-key]')) if (found.dataset.key === focused) found.focus();
+}
+
+function singletonRow(item) {
+  const row = element('tr');
+  row.dataset.key = 'singleton ' + item.name;
+  const name = element('th', item.name);
+  name.scope = 'row';
+  if (item.role) name.append(' ', element('span', item.role, 'tag'));
+  const host = item.host ? cell(item.host, 'address') : cell(item.problem || 'nobody yet', 'bad');
+  const since = cell(item.host ? '' : '–');
+  if (item.host && item.since !== null) since.dataset.since = String(item.since);
+  const moved = item.lastHandOver;
+  const last = cell(moved ? moved.reason + (moved.durationMs === null ? '' : ', ' + duration(moved.durationMs)) : '–');
+  if (moved) last.title = (moved.from || 'nobody') + ' → ' + moved.to + ', ' + new Date(moved.at).toLocaleTimeString();
+  const operation = cell(undefined, 'operation');
+  operation.append(button('Move…', 'move ' + item.name, () => askMove(item)));
+  row.append(name, host, cell(item.state), cell(item.epoch === null ? '–' : String(item.epoch)), since, last, operation);
+  return row;
+}
+
+const statusClass = { joining: 'warn', up: 'good', leaving: 'warn', exiting: 'warn', down: 'bad' };
+
+function memberRow(item) {
+  const { self, leader } = state.members;
+  const row = element('tr');
+  row.dataset.key = 'member ' + item.uid;
+  const name = element('th');
+  name.scope = 'row';
+  const link = element('a', item.address);
+  link.href = location.protocol + '//' + item.address + '/';
+  name.append(item.address === self ? item.address : link, ' ');
+  if (item.address === self) name.append(element('span', 'this node', 'tag'));
+  if (item.address === leader) name.append(element('span', 'leader', 'tag'));
+  const operation = cell(undefined, 'operation');
+  operation.append(button('Down…', 'down ' + item.address, () => askDown(item)));
+  row.append(
+    name,
+    cell(item.status, statusClass[item.status]),
+    cell(item.upNumber === 0 ? '–' : String(item.upNumber)),
+    cell(item.roles.join(', ') || '–'),
+    cell(item.runtime),
+    cell(item.reachable ? 'yes' : 'no', item.reachable ? '' : 'bad'),
+    operation,
+  );
+  return row;
+}
+
+function noteHosts(now) {
+  for (const { name, host } of state.singletons) {
+    const spans = state.lanes.get(name) || [];
+    state.lanes.set(name, spans);
+    const last = spans.at(-1);
+    if (last && last.to === null && last.host !== host) last.to = now;
+    if (host && (!last || last.to !== null || last.host !== host)) spans.push({ host, from: now, to: null });
+    while (spans.length > 0 && spans[0].to !== null && spans[0].to < now - laneMs) spans.shift();
+  }
+  for (const name of state.lanes.keys()) if (!state.singletons.some((item) => item.name === name)) state.lanes.delete(name);
+}
+
+function renderLanes() {
+  const now = Date.now();
+  const lanes = [...state.lanes].slice(0, 40).map(([name, spans]) => {
+    const lane = element('div', undefined, 'lane');
+    const track = element('div', undefined, 'track');
+    track.setAttribute('role', 'img');
+    const told = spans.map((span) => span.host + ' for ' + duration((span.to === null ? now : span.to) - span.from));
+    track.setAttribute('aria-label', name + ': ' + (told.join(', then ') || 'no host'));
+    for (const span of spans) {
+      const from = Math.max(0, 1 - (now - span.from) / laneMs);
+      const to = span.to === null ? 1 : Math.max(0, 1 - (now - span.to) / laneMs);
+      const bar = element('div', span.host, 'span');
+      bar.style.left = from * 100 + '%';
+      bar.style.width = (to - from) * 100 + '%';
+      bar.style.setProperty('--hue', String(hue(span.host)));
+      bar.title = span.host;
+      track.append(bar);
+    }
+    lane.append(element('div', name, 'name'), track);
+    return lane;
+  });
+  if (lanes.length === 0) lanes.push(element('p', 'No singleton is known yet.', 'quiet'));
+  $('lanes').replaceChildren(...lanes);
+}
+
+function renderTimes() {
+  for (const found of document.querySelectorAll('[data-since]')) {
+    const text = duration(Date.now() - Number(found.dataset.since));
+    if (found.textContent !== text) found.textContent = text;
+  }
+}
+
+function badge(id, text, className) {
+  if ($(id).textContent !== text) $(id).textContent = text;
+  $(id).className = 'badge ' + className;
+}
+
+function render() {
+  const { members, singletons, ready } = state;
+  if (members) {
+    const self = members.members.find((member) => member.address === members.self);
+    $('self').textContent = members.self + (self ? ' on ' + self.runtime : '');
+    document.title = 'Singlet ' + members.self;
+    renderRows('members', members.members.map((member) => ({
+      ...member,
+      leader: member.address === members.leader,
+    })), memberRow);
+  }
+  if (ready) badge('ready', ready.ready ? 'ready' : 'not ready: ' + ready.reasons.join(' '), ready.ready ? 'good' : 'warn');
+  renderRows('singletons', singletons, singletonRow);
+  noteHosts(Date.now());
+  renderLanes();
+  renderTimes();
+}
+
+const eventClass = { 'member-down': 'bad', 'member-unreachable': 'warn', warning: 'warn', 'self-removed': 'bad' };
+
+function addEvent(event) {
+  const item = element('li');
+  const time = element('time', new Date(event.at).toLocaleTimeString(undefined, { hour12: false }) + '.' +
+    String(event.at % 1000).padStart(3, '0'));
+  time.dateTime = new Date(event.at).toISOString();
+  item.append(time, element('span', event.text, eventClass[event.kind] || ''));
+  $('events').prepend(item);
+  while ($('events').children.length > 200) $('events').lastChild.remove();
+}
+
+function notice(text, good) {
+  $('notice').hidden = text === '';
+  $('notice').className = good ? 'notice good' : 'notice';
+  $('notice').textContent = text;
+}
+`;

@@ -1,0 +1,110 @@
+/**
+ * Every bound of the product, in one place. Reaching one is counted and visible in the metrics. Units: bytes,
+ * milliseconds or a count, as the name says.
+ */
+export const limits = {
+  /** One message, encoded. */
+  messageBytes: 4 * 1024 * 1024,
+  /** One WebSocket frame; larger messages are split. */
+  frameBytes: 1024 * 1024,
+  /** A batch of envelopes is sent at the latest when it has grown to this. */
+  batchBytes: 64 * 1024,
+  /** CBOR nesting, checked before decoding. */
+  depth: 64,
+  /** Items (array elements, map entries, strings) in one frame, checked before decoding. */
+  itemsPerFrame: 1_000_000,
+  /** User bytes handed to a socket and not yet sent; above it the user lane waits and only system frames pass. */
+  socketBufferBytes: 1024 * 1024,
+  /** User messages and bytes waiting per peer (no link yet, or a slow one); beyond it they are dead letters. */
+  peerQueueMessages: 100_000,
+  peerQueueBytes: 64 * 1024 * 1024,
+  /** System messages waiting per peer while there is no link. */
+  peerSystemQueue: 1_000,
+  /** Bytes handed to a socket and not yet sent, above which system messages wait too (in `peerSystemQueue`). */
+  systemBufferBytes: 8 * 1024 * 1024,
+  /** How long a deliberate close of a link may wait for its queues to be sent. */
+  disconnectFlushMs: 1_000,
+  /** Waits between failed dials of one address: the first, and the longest. */
+  redialMs: 50,
+  redialMaxMs: 1_000,
+  inboundConnections: 1_024,
+  handshakeMs: 5_000,
+  dialMs: 3_000,
+  members: 1_000,
+  tombstones: 10_000,
+  /** How long a removed member is remembered; the monotonic clock of each node. */
+  tombstoneMs: 24 * 60 * 60 * 1000,
+  uidChars: 64,
+  /** Cluster entries (pins, registrations) and the length of their keys. */
+  entries: 20_000,
+  entryKeyChars: 512,
+  /** How far a counter in gossip (versions, numbers) may run ahead of what a node knows. */
+  counterJump: 1_000_000,
+  /** Singleton names a node knows of. */
+  singletons: 10_000,
+  /** Unacknowledged messages per sender stream and singleton that may be on their way or in the host's mailbox. */
+  streamWindow: 65_536,
+  /** Largest `bufferSize` of a singleton ref. */
+  proxyBuffer: 1_000_000,
+  /** Largest `maxHandOverStateBytes`; the state travels in chunks. */
+  handOverStateBytes: 256 * 1024 * 1024,
+  handOverChunkBytes: 256 * 1024,
+  /** Sender streams a host keeps a duplicate filter for. */
+  streams: 10_000,
+  /** Asks in flight per node. */
+  asks: 100_000,
+  /** Messages in one mailbox from which on a warning is logged. */
+  mailboxWarning: 10_000,
+  /** Messages one actor may stash, unless its spawn options say otherwise. */
+  stash: 1_000,
+  /** An actor that is stopped while its `preStart` does not settle is given up after this. */
+  startAbandonMs: 5_000,
+  /** Dead letters kept for inspection (all are counted and published). */
+  deadLettersKept: 100,
+  /** Entries of one node's seed list. */
+  seeds: 64,
+  /** Actor kinds a node registers. */
+  kinds: 1_000,
+  secretMinChars: 16,
+  secretChars: 1_024,
+  /** Older or newer secrets that a node accepts beside its own. */
+  secretsAccepted: 8,
+  typeNameChars: 255,
+  roleChars: 64,
+  roles: 32,
+  hostChars: 255,
+  seedAnswerBytes: 256 * 1024,
+  httpBodyBytes: 64 * 1024,
+  /** Cluster events kept for readers of `/cluster/events` that reconnect. */
+  httpEventsKept: 1_000,
+  /** Readers of `/cluster/events` at once; more get 503. */
+  httpEventClients: 64,
+  /** Bytes waiting for one reader; a slower one is cut off and resumes where it was. */
+  httpEventClientBytes: 256 * 1024,
+  httpEventHeartbeatMs: 15_000,
+  httpTokenChars: 4_096,
+  timerMs: 2 ** 31 - 1,
+  /** Jobs in the table of the ready-made job scheduler. */
+  jobs: 10_000,
+  jobIdChars: 128,
+  urlChars: 2_048,
+  /** Shortest and longest period of a job. */
+  jobPeriodMinMs: 10,
+  jobPeriodMaxMs: 366 * 24 * 60 * 60 * 1000,
+  /** Calls to job targets in flight at once (Bun's `fetch` allows 256 per process, and the node needs some itself). */
+  jobConcurrency: 224,
+  /** Of these, for targets whose last call was slow, and for jobs that have not ended a call yet. */
+  jobSlowConcurrency: 64,
+  jobNewConcurrency: 96,
+  /** A call that took longer makes its job a slow one. */
+  jobSlowMs: 1_000,
+  jobTimeoutMs: 5_000,
+  /** How long a stopping scheduler waits for calls in flight before it cuts them off. */
+  jobDrainMs: 2_000,
+  /** Bytes of an answer of a job's target that are read before the rest is cut off. */
+  jobAnswerBytes: 64 * 1024,
+  /** The table of a full scheduler, as it is handed over. */
+  jobTableBytes: 32 * 1024 * 1024,
+  /** Jobs in one answer of `GET /jobs`. */
+  jobsPerPage: 1_000,
+} as const;

@@ -1,0 +1,50 @@
+/** What happens to singletons, on the system's event stream and to the cluster's subscribers. */
+import type { Address } from '../transport/contract.ts';
+
+/** An instance has started on this node. */
+export class SingletonHosted {
+  readonly kind = 'singleton-hosted';
+  readonly name: string;
+  readonly host: Address;
+  readonly epoch: number;
+  readonly reason: 'first-start' | 'planned' | 'crash' | 'restart';
+  readonly from: Address | undefined;
+  /** Milliseconds without an instance, as far as the new host knows. */
+  readonly gapMs: number | undefined;
+  constructor(fields: Omit<SingletonHosted, 'kind'>) {
+    this.name = fields.name;
+    this.host = fields.host;
+    this.epoch = fields.epoch;
+    this.reason = fields.reason;
+    this.from = fields.from;
+    this.gapMs = fields.gapMs;
+  }
+}
+
+/** The instance on this node has ended. */
+export class SingletonStopped {
+  readonly kind = 'singleton-stopped';
+  readonly name: string;
+  readonly host: Address;
+  readonly epoch: number;
+  readonly cause: 'planned' | 'died';
+  constructor(fields: Omit<SingletonStopped, 'kind'>) {
+    this.name = fields.name;
+    this.host = fields.host;
+    this.epoch = fields.epoch;
+    this.cause = fields.cause;
+  }
+}
+
+/** The one exception to "never two": this node hosts although silent members gave no answer (policy `host-anyway`). */
+export class SingletonHostedAnyway {
+  readonly kind = 'singleton-hosted-anyway';
+  readonly name: string;
+  readonly host: Address;
+  readonly silent: readonly Address[];
+  constructor(fields: Omit<SingletonHostedAnyway, 'kind'>) {
+    this.name = fields.name;
+    this.host = fields.host;
+    this.silent = fields.silent;
+  }
+}

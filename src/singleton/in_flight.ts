@@ -1,0 +1,72 @@
+/** Messages sent and not yet settled, by sequence number. */
+import type { ActorRef } from '../actor/ref.ts';
+
+export type Sender = ActorRef<any> | undefined;
+
+/** A ring indexed by sequence number: `base` is the lowest unsettled one, `next` the one after the last. */
+export class InFlight {
+  base = 1;
+  next = 1;
+  /** Unsettled ones; those settled out of order above `base` are not among them. */
+  unsettled = 0;
+  #messages: unknown[] = [];
+  #senders: Sender[] = [];
+  #settled: boolean[] = [];
+  #mask = -1;
+
+  get span(): number {
+    return this.next - this.base;
+  }
+
+  /** Appends under the sequence number `next`. */
+  push(message: unknown, sender: Sender): void {
+    if (this.span > this.#mask) this.#grow();
+    const at = this.next & this.#mask;
+    this.#messages[at] = message;
+    this.#senders[at] = sender;
+    this.#settled[at] = false;
+    this.next += 1;
+    this.unsettled += 1;
+  }
+
+  isSettled(seq: number): boolean {
+    return seq < this.base || this.#settled[seq & this.#mask] === true;
+  }
+
+  message(seq: number): unknown {
+    return this.#messages[seq & this.#mask];
+  }
+
+  sender(seq: number): Sender {
+    return this.#senders[seq & this.#mask];
+  }
+
+  /** Lets go of one message; false when it was settled before. */
+  settle(seq: number): boolean {
+    if (seq < this.base || seq >= this.next) return false;
+    const at = seq & this.#mask;
+    if (this.#settled[at]) return false;
+    this.#settled[at] = true;
+    this.#messages[at] = undefined;
+    this.#senders[at] = undefined;
+    this.unsettled -= 1;
+    while (this.base < this.next && this.#settled[this.base & this.#mask]) this.base += 1;
+    return true;
+  }
+
+  #grow(): void {
+    const capacity = Math.max(16, (this.#mask + 1) * 2);
+    const messages = new Array<unknown>(capacity);
+    const senders = new Array<Sender>(capacity);
+    const settled = new Array<boolean>(capacity);
+    for (let seq = this.base; seq < this.next; seq += 1) {
+      messages[seq & (capacity - 1)] = this.#messages[seq & this.#mask];
+      senders[seq & (capacity - 1)] = this.#senders[seq & this.#mask];
+      settled[seq & (capacity - 1)] = this.#settled[seq & this.#mask]!;
+    }
+    this.#messages = messages;
+    this.#senders = senders;
+    this.#settled = settled;
+    this.#mask = capacity - 1;
+  }
+}

@@ -1,0 +1,124 @@
+/** One instance of a singleton on this node: spawned, watched over its whole life, and asked for its state at the end. */
+import type { Actor } from '../actor/actor.ts';
+import type { LocalActorRef } from '../actor/local_ref.ts';
+import type { CellOptions, Gate } from '../actor/spawn_options.ts';
+import type { ActorSystem } from '../actor/system.ts';
+import type { Receipt } from './delivery_host.ts';
+import type { Sender } from './in_flight.ts';
+import type { ResolvedStart } from './start_options.ts';
+import { isWarm } from './warm_hand_over.ts';
+
+export interface InstancePort {
+  started(): void;
+  /** Once. `planned`: after `stop`; state only if it was collected. */
+  /** After a kill, `returned` are the messages that no handler had begun. */
+  ended(cause: 'planned' | 'died', state: Uint8Array | null, killed: { returned: readonly Receipt[] } | undefined): void;
+  settled(receipt: Receipt, failed: boolean): void;
+  warn(message: string, fields?: Readonly<Record<string, unknown>>): void;
+}
+
+/** Path segments of the manager of `typeName`. */
+export function managerPath(typeName: string): readonly string[] {
+  return ['cluster', 'singleton', `manager-${typeName}`];
+}
+
+export class Instance {
+  readonly epoch: number;
+  readonly #start: ResolvedStart<any>;
+  readonly #port: InstancePort;
+  #ref: LocalActorRef<any> | undefined;
+  #collect = false;
+  #stopping = false;
+  #ended = false;
+  #fenced = false;
+  #killed = false;
+  readonly #returned: Receipt[] = [];
+  #state: Uint8Array | null = null;
+
+  constructor(
+    system: ActorSystem,
+    start: ResolvedStart<any>,
+    life: { epoch: number; gate: Gate; warm: Uint8Array | null | undefined },
+    port: InstancePort,
+  ) {
+    this.epoch = life.epoch;
+    this.#start = start;
+    this.#port = port;
+    const options: CellOptions = {
+      ...start.actorOptions,
+      epoch: life.epoch,
+      gate: life.gate,
+      fenced: () => this.#fenced,
+      hooks: {
+        constructed: (actor, restart) => {
+          if (!restart) this.#restore(actor, life.warm);
+        },
+        started: () => port.started(),
+        stopped: (actor) => this.#serialize(actor),
+        terminated: () => this.#end(),
+        settled: (receipt, failed) => port.settled(receipt as Receipt, failed),
+        // Its sender still owns it and sends it to the next instance.
+        returned: (_message, _sender, receipt) => {
+          if (this.#killed) this.#returned.push(receipt as Receipt);
+        },
+      },
+    };
+    this.#ref = system.spawnSystem([...managerPath(start.typeName), 'instance'], start.actor, options) as LocalActorRef<any>;
+  }
+
+  deliver(message: unknown, sender: Sender, receipt: Receipt): void {
+    this.#ref?.deliver(message, sender, receipt);
+  }
+
+  stop(collect: boolean): void {
+    this.#collect = collect;
+    this.#stopping = true;
+    this.#ref?.stop();
+  }
+
+  /** Ends it without waiting for user code, which may do nothing more. */
+  kill(): void {
+    this.#stopping = true;
+    this.#fenced = true;
+    this.#killed = true;
+    this.#ref?.kill();
+  }
+
+  #restore(actor: Actor<any>, state: Uint8Array | null | undefined): void {
+    if (state === undefined || !isWarm(actor)) {
+      if (state) this.#port.warn('state was handed over, but the actor has no restoreFromHandOver: cold start');
+      return;
+    }
+    if (state === null || state.length === 0) return;
+    try {
+      actor.restoreFromHandOver(state);
+    } catch (error) {
+      this.#port.warn('restoreFromHandOver failed: cold start', { error });
+    }
+  }
+
+  #serialize(actor: Actor<any>): void {
+    if (!this.#collect || !isWarm(actor)) return;
+    try {
+      const state = actor.serializeForHandOver();
+      if (state === null || state.length === 0) return;
+      if (!(state instanceof Uint8Array)) throw new TypeError('it must return a Uint8Array or null');
+      const limit = this.#start.maxHandOverStateBytes;
+      if (state.length > limit) {
+        this.#port.warn('the state is over maxHandOverStateBytes: cold start', { bytes: state.length, limit });
+        return;
+      }
+      this.#state = state.slice();
+    } catch (error) {
+      this.#port.warn('serializeForHandOver failed: cold start', { error });
+    }
+  }
+
+  #end(): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    this.#fenced = true;
+    this.#ref = undefined;
+    this.#port.ended(this.#stopping ? 'planned' : 'died', this.#state, this.#killed ? { returned: this.#returned } : undefined);
+  }
+}

@@ -1,0 +1,178 @@
+/** Becoming host: ask everybody, start only when all have confirmed that nothing runs there (rule 9). */
+import type { Member } from '../cluster/member.ts';
+import type { Draft } from './manager_draft.ts';
+import type { Attempt, HandOverReport, HandOverResult, ManagerEvent, ReplyKind } from './manager_state.ts';
+
+type Answer = Extract<ManagerEvent, { kind: 'answer' }>;
+
+/** Everyone who could have an instance: all members but this one and those proven dead. */
+function couldHost(draft: Draft): Member[] {
+  return draft.view.members.filter((member) => member.uid !== draft.state.selfUid && !member.terminated);
+}
+
+/** Asks whoever was not asked yet, and starts when everybody is clear. Runs after every event of an attempt. */
+export function reconcileAttempt(draft: Draft): void {
+  const phase = draft.state.phase;
+  if (phase.kind !== 'becoming-host' && phase.kind !== 'acquiring-lease') return;
+  let attempt = phase.attempt;
+  const members = couldHost(draft);
+  const unasked = members.filter((member) => member.status !== 'down' && !attempt.asked.has(member.uid));
+  if (unasked.length > 0) {
+    attempt = { ...attempt, asked: new Set([...attempt.asked, ...unasked.map((member) => member.uid)]) };
+    if (attempt.asked.size === unasked.length) {
+      draft.setTimer('resend', draft.state.config.resendMs);
+      draft.setTimer('hand-over-timeout', draft.state.config.handOverTimeoutMs);
+    }
+    draft.enter({ ...phase, attempt });
+    for (const member of unasked) request(draft, attempt, member);
+  }
+  const blockers = members.filter((member) => attempt.replies.get(member.uid) !== 'clear');
+  if (blockers.length === 0) return everybodyClear(draft, attempt);
+  if (attempt.timedOut && mayHostAnyway(draft, attempt, blockers)) {
+    const silent = blockers.map((member) => member.address);
+    draft.log('warn', 'hosting although these members gave no answer: two instances are possible', { silent });
+    draft.effect({ kind: 'hosted-anyway', silent });
+    everybodyClear(draft, attempt);
+  }
+}
+
+/** Only silent members that nobody reaches may be passed over, never a slow, refusing or `down` one, and never with a lease. */
+function mayHostAnyway(draft: Draft, attempt: Attempt, blockers: readonly Member[]): boolean {
+  const { config } = draft.state;
+  if (config.handOverPolicy !== 'host-anyway' || config.lease) return false;
+  return blockers.every((member) =>
+    member.status !== 'down' && !member.reachable && attempt.replies.get(member.uid) === undefined
+  );
+}
+
+function request(draft: Draft, attempt: Attempt, member: Member): void {
+  draft.effect({ kind: 'request', to: member.address, nonce: attempt.nonce, epoch: draft.nextEpoch() });
+}
+
+export function onResend(draft: Draft): void {
+  const phase = draft.state.phase;
+  if (phase.kind !== 'becoming-host') return;
+  for (const member of couldHost(draft)) {
+    if (member.status !== 'down' && phase.attempt.replies.get(member.uid) !== 'clear') request(draft, phase.attempt, member);
+  }
+  draft.setTimer('resend', draft.state.config.resendMs);
+}
+
+export function onHandOverTimeout(draft: Draft): void {
+  const phase = draft.state.phase;
+  if (phase.kind !== 'becoming-host') return;
+  draft.enter({ ...phase, attempt: { ...phase.attempt, timedOut: true } });
+  const waiting = couldHost(draft).filter((member) => phase.attempt.replies.get(member.uid) !== 'clear');
+  if (waiting.length === 0) return;
+  draft.log('warn', 'still waiting for members to stand down', {
+    waiting: waiting.map((member) => `${member.address} (${phase.attempt.replies.get(member.uid) ?? member.status})`),
+  });
+  draft.setTimer('hand-over-timeout', draft.state.config.handOverTimeoutMs);
+}
+
+export function onAnswer(draft: Draft, answer: Answer): void {
+  draft.sawEpoch(answer.epochSeen, answer.epochStarted);
+  const phase = draft.state.phase;
+  const current = phase.kind === 'becoming-host' || phase.kind === 'acquiring-lease' ? phase.attempt.nonce : undefined;
+  if (answer.nonce !== current || (phase.kind !== 'becoming-host' && phase.kind !== 'acquiring-lease')) return;
+  const verdict = answer.verdict;
+  let reply: ReplyKind;
+  switch (verdict.kind) {
+    case 'not-hosting':
+      reply = 'clear';
+      break;
+    case 'handed-over':
+      reply = 'clear';
+      takeCustody(draft, verdict.result);
+      break;
+    case 'stopping':
+      reply = 'stopping';
+      break;
+    case 'refused':
+      reply = 'refused';
+      break;
+    default:
+      return verdict satisfies never;
+  }
+  const replies = new Map(phase.attempt.replies).set(answer.uid, reply);
+  draft.enter({ ...phase, attempt: { ...phase.attempt, replies } });
+}
+
+/** Keeps the result of the newest instance. */
+function takeCustody(draft: Draft, result: HandOverResult): void {
+  if (result.epoch < draft.state.epochStarted) return;
+  draft.sawEpoch(0, result.epoch);
+  const kept = draft.state.kept;
+  const mine = (uid: string) => uid !== draft.state.selfUid;
+  if (kept === undefined) return draft.keep({ ...result, offeredTo: result.offeredTo.filter(mine) });
+  // Two custodians of one result: whoever either has offered it to must confirm.
+  const offeredTo = [...new Set([...kept.offeredTo, ...result.offeredTo])].filter(mine);
+  draft.keep({ ...kept, state: kept.state ?? result.state, offeredTo });
+}
+
+function everybodyClear(draft: Draft, attempt: Attempt): void {
+  if (!draft.state.config.lease) return start(draft, attempt, undefined);
+  const phase = draft.state.phase;
+  if (phase.kind === 'acquiring-lease' && phase.requested) return;
+  draft.clearTimer('resend');
+  draft.clearTimer('hand-over-timeout');
+  draft.enter({ kind: 'acquiring-lease', attempt, requested: true });
+  draft.effect({ kind: 'acquire-lease' });
+}
+
+export function onLeaseGranted(draft: Draft, token: number): void {
+  const phase = draft.state.phase;
+  if (phase.kind !== 'acquiring-lease' || !phase.requested) return draft.effect({ kind: 'release-lease' });
+  const members = couldHost(draft);
+  if (members.some((member) => phase.attempt.replies.get(member.uid) !== 'clear')) {
+    draft.effect({ kind: 'release-lease' });
+    draft.enter({ kind: 'becoming-host', attempt: phase.attempt });
+    draft.setTimer('resend', draft.state.config.resendMs);
+    return;
+  }
+  start(draft, phase.attempt, token);
+}
+
+export function onLeaseDenied(draft: Draft, retryInMs: number, why: string): void {
+  const phase = draft.state.phase;
+  if (phase.kind !== 'acquiring-lease') return;
+  draft.log('info', 'the lease was not granted', { why, retryInMs });
+  draft.setTimer('acquire', Math.min(retryInMs, draft.state.config.acquireRetryIntervalMs));
+}
+
+/** The one door to a new instance after a change of host. */
+function start(draft: Draft, attempt: Attempt, token: number | undefined): void {
+  const kept = draft.state.kept;
+  const usable = kept && kept.epoch >= draft.state.epochStarted &&
+    kept.offeredTo.every((uid) => uid === draft.state.selfUid || attempt.replies.get(uid) === 'clear');
+  const previous = usable ? kept : undefined;
+  const epoch = token ?? draft.nextEpoch();
+  const plannedSince = previous ? previous.plannedSince : epoch;
+  const report: HandOverReport = {
+    from: previous?.from,
+    reason: previous ? 'planned' : draft.state.epochStarted > 0 ? 'crash' : 'first-start',
+    gapMs: previous ? Math.max(0, draft.now - previous.endedAt) : undefined,
+    durationMs: draft.now - attempt.startedAt,
+  };
+  draft.dropKept();
+  draft.clearTimer('resend');
+  draft.clearTimer('hand-over-timeout');
+  draft.clearTimer('acquire');
+  draft.sawEpoch(epoch, epoch);
+  draft.enter({ kind: 'hosting', epoch, plannedSince, instance: 'starting', failures: [] });
+  draft.effect({ kind: 'start-instance', epoch, plannedSince, previous, keepFilter: false, report });
+}
+
+/** Gives the attempt up; those asked are told, so that what they offered is theirs again. */
+export function abandonAttempt(draft: Draft): void {
+  const phase = draft.state.phase;
+  if (phase.kind !== 'becoming-host' && phase.kind !== 'acquiring-lease') return;
+  if (phase.kind === 'acquiring-lease') draft.effect({ kind: 'release-lease' });
+  draft.clearTimer('resend');
+  draft.clearTimer('hand-over-timeout');
+  draft.clearTimer('acquire');
+  for (const member of draft.view.members) {
+    if (phase.attempt.asked.has(member.uid)) draft.effect({ kind: 'withdraw', to: member.address, nonce: phase.attempt.nonce });
+  }
+  draft.enter({ kind: 'younger' });
+}

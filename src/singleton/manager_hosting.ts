@@ -1,0 +1,136 @@
+/** While this node hosts: instance births and deaths, restarts with backoff, and giving the place up. */
+import { eligibleHosts, hostOf } from './host.ts';
+import type { Draft } from './manager_draft.ts';
+import { beginStop, give } from './manager_standing_down.ts';
+import type { HandOverResult, ManagerEvent, Phase } from './manager_state.ts';
+
+type Ended = Extract<ManagerEvent, { kind: 'instance-ended' }>;
+type Hosting = Extract<Phase, { instance: unknown }>;
+
+const failureWindowMs = 60_000;
+
+export function reconcileHosting(draft: Draft): void {
+  const phase = draft.state.phase;
+  if (phase.kind !== 'hosting' && phase.kind !== 'was-host') return;
+  if (!draft.state.started) return beginStop(draft, 'stop-called', undefined);
+  if (draft.shouldHost()) {
+    if (phase.kind === 'was-host') draft.enter({ ...phase, kind: 'hosting' });
+    return;
+  }
+  const next = hostOf(draft.view, draft.state.name);
+  if (draft.state.leaving && (!next || next.uid === draft.state.selfUid)) return beginStop(draft, 'leaving', undefined);
+  // The instance keeps running until the next host asks, so that the gap is one round trip plus the stop.
+  if (phase.kind === 'hosting') draft.enter({ ...phase, kind: 'was-host' });
+}
+
+export function onInstanceStarted(draft: Draft, epoch: number): void {
+  const phase = draft.state.phase;
+  if ((phase.kind !== 'hosting' && phase.kind !== 'was-host') || phase.epoch !== epoch) return;
+  draft.enter({ ...phase, instance: 'running' });
+}
+
+export function onInstanceEnded(draft: Draft, ended: Ended): void {
+  const phase = draft.state.phase;
+  switch (phase.kind) {
+    case 'handing-over':
+    case 'stopping':
+      if (phase.epoch === ended.epoch) stopped(draft, phase, ended);
+      return;
+    case 'hosting':
+    case 'was-host':
+      if (phase.epoch === ended.epoch && phase.instance !== 'backing-off') died(draft, phase, ended);
+      return;
+    case 'idle':
+    case 'younger':
+    case 'ended':
+    case 'becoming-host':
+    case 'acquiring-lease':
+      return;
+    default:
+      return phase satisfies never;
+  }
+}
+
+function resultOf(draft: Draft, phase: { epoch: number; plannedSince: number }, ended: Ended): HandOverResult {
+  return {
+    epoch: phase.epoch,
+    plannedSince: phase.plannedSince,
+    from: draft.state.selfAddress,
+    watermarks: ended.watermarks,
+    state: ended.state,
+    endedAt: draft.now,
+    offeredTo: [],
+  };
+}
+
+/** A stop that somebody wanted is over: keep what it left, and hand it to the asker if there is one. */
+function stopped(draft: Draft, phase: Extract<Phase, { asker: unknown }>, ended: Ended): void {
+  draft.clearTimer('stop-timeout');
+  if (draft.state.config.lease) draft.effect({ kind: 'release-lease' });
+  draft.enter({ kind: 'younger' });
+  if (phase.why === 'self-down') return;
+  draft.keep(resultOf(draft, phase, ended));
+  if (phase.asker) draft.effect({ kind: 'answer', to: phase.asker, verdict: give(draft, phase.asker) });
+}
+
+/** Nobody asked for this end: restart with backoff, give up, or move to the next host. */
+function died(draft: Draft, phase: Hosting, ended: Ended): void {
+  const { config, name, selfUid } = draft.state;
+  if (!config.restartOnTermination) {
+    draft.log('info', 'the instance ended and is not restarted (restartOnTermination: false)', { epoch: phase.epoch });
+    if (config.lease) draft.effect({ kind: 'release-lease' });
+    draft.patch({ latched: true });
+    draft.enter({ kind: 'younger' });
+    return;
+  }
+  const failures = [...phase.failures.filter((at) => draft.now - at < failureWindowMs), draft.now];
+  const others = eligibleHosts(draft.view, name).some((member) => member.uid !== selfUid);
+  if (failures.length > config.moveAfterFailures && others) {
+    draft.log('warn', 'the instance keeps ending here: the singleton moves to the next host', { failures: failures.length });
+    if (config.lease) draft.effect({ kind: 'release-lease' });
+    draft.patch({ latched: true, withdrawn: true });
+    draft.keep(resultOf(draft, phase, ended));
+    draft.setTimer('restart', failureWindowMs);
+    draft.enter({ kind: 'younger' });
+    return;
+  }
+  const backoff = Math.min(config.restartBackoffMaxMs, config.restartBackoffMinMs * 2 ** (failures.length - 1));
+  draft.log('warn', 'the instance ended unexpectedly and is restarted', { epoch: phase.epoch, inMs: backoff });
+  if (config.lease) {
+    draft.effect({ kind: 'release-lease' });
+    draft.keep(resultOf(draft, phase, ended));
+  }
+  draft.enter({ ...phase, instance: 'backing-off', failures });
+  draft.effect({ kind: 'set-timer', timer: 'restart', ms: backoff, jitter: 0.2 });
+}
+
+/** The backoff is over. Without a lease the place was never given up, so nobody needs to be asked again. */
+export function onRestartTimer(draft: Draft): void {
+  const { phase, config } = draft.state;
+  if (draft.state.withdrawn) {
+    draft.patch({ latched: false, withdrawn: false });
+    return;
+  }
+  if ((phase.kind !== 'hosting' && phase.kind !== 'was-host') || phase.instance !== 'backing-off') return;
+  if (config.lease) return draft.enter({ kind: 'younger' });
+  if (!draft.shouldHost() && phase.kind === 'hosting') return;
+  const epoch = draft.nextEpoch();
+  draft.sawEpoch(epoch, epoch);
+  draft.enter({ ...phase, epoch, instance: 'starting' });
+  draft.effect({
+    kind: 'start-instance',
+    epoch,
+    plannedSince: phase.plannedSince,
+    previous: undefined,
+    keepFilter: true,
+    report: { from: draft.state.selfAddress, reason: 'restart', gapMs: undefined, durationMs: 0 },
+  });
+}
+
+export function onLeaseLost(draft: Draft, why: string): void {
+  const phase = draft.state.phase;
+  if (phase.kind === 'acquiring-lease') return draft.enter({ ...phase, requested: false });
+  if (phase.kind !== 'hosting' && phase.kind !== 'was-host') return;
+  draft.log('warn', 'the lease is lost: the instance stops before its next message', { why, epoch: phase.epoch });
+  beginStop(draft, 'lease-lost', undefined);
+}

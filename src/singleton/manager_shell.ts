@@ -1,0 +1,181 @@
+/** Runs one manager: feeds it events one at a time, carries out its effects, owns its timers and its instance. */
+import type { Cancel } from '../actor/environment.ts';
+import type { ActorSystem } from '../actor/system.ts';
+import type { MembershipNode } from '../cluster/contract.ts';
+import type { HostingClaim } from '../cluster/member.ts';
+import { DeliveryHost, type DeliveryHostPort } from './delivery_host.ts';
+import { SingletonHosted, SingletonHostedAnyway, SingletonStopped } from './events.ts';
+import { Instance } from './instance.ts';
+import { initialManager, manage } from './manager.ts';
+import type { HandOverReport, ManagerEffect, ManagerEvent, ManagerState, TimerName, Verdict } from './manager_state.ts';
+import type { ResolvedStart } from './start_options.ts';
+
+export interface ManagerPort extends Omit<DeliveryHostPort, 'deliver'> {
+  readonly system: ActorSystem;
+  readonly node: MembershipNode;
+  sendRequest(to: string, nonce: string, epoch: number): void;
+  sendWithdraw(to: string, nonce: string): void;
+  sendAnswer(to: { address: string; nonce: string }, verdict: Verdict, state: ManagerState): void;
+  /** The phase, the epoch or what is published may be different now. */
+  changed(): void;
+  /** An instance takes messages from now on: senders that wait may be answered. */
+  hosting(): void;
+  leaveDone(): void;
+}
+
+export interface LastHandOver extends HandOverReport {
+  readonly at: number;
+}
+
+export class ManagerShell {
+  readonly name: string;
+  readonly host: DeliveryHost;
+  state: ManagerState;
+  /** What this node was asked to start; undefined while it only holds a ref or answers questions. */
+  start: ResolvedStart<any> | undefined;
+  claim: HostingClaim | undefined;
+  lastHandOver: LastHandOver | undefined;
+  hostedAnyway = 0;
+  readonly #port: ManagerPort;
+  readonly #timers = new Map<TimerName, Cancel>();
+  readonly #queue: ManagerEvent[] = [];
+  #feeding = false;
+  #instance: Instance | undefined;
+
+  constructor(name: string, port: ManagerPort) {
+    this.name = name;
+    this.#port = port;
+    this.state = initialManager(name, port.node.uid, port.node.address);
+    this.host = new DeliveryHost({
+      deliver: (message, sender, receipt) => this.#instance?.deliver(message, sender, receipt),
+      acknowledge: (stream, prefix, others) => port.acknowledge(stream, prefix, others),
+      wantsFlush: () => port.wantsFlush(),
+    });
+  }
+
+  feed(event: ManagerEvent): void {
+    this.#queue.push(event);
+    if (this.#feeding) return;
+    this.#feeding = true;
+    try {
+      for (let next = this.#queue.shift(); next; next = this.#queue.shift()) this.#step(next);
+    } finally {
+      this.#feeding = false;
+    }
+    this.#port.changed();
+  }
+
+  #step(event: ManagerEvent): void {
+    const { node } = this.#port;
+    const { clock } = node.environment;
+    const step = manage(this.state, event, node.view(), clock.now(), clock.wall());
+    this.state = step.state;
+    for (const effect of step.effects) this.#carryOut(effect);
+  }
+
+  #carryOut(effect: ManagerEffect): void {
+    switch (effect.kind) {
+      case 'request':
+        return this.#port.sendRequest(effect.to, effect.nonce, effect.epoch);
+      case 'withdraw':
+        return this.#port.sendWithdraw(effect.to, effect.nonce);
+      case 'answer':
+        return this.#port.sendAnswer(effect.to, effect.verdict, this.state);
+      case 'start-instance':
+        return this.#start(effect);
+      case 'stop-instance':
+        return this.#stop(effect.epoch, effect.collect);
+      case 'kill-instance':
+        if (this.#instance?.epoch === effect.epoch) this.#instance.kill();
+        return;
+      case 'set-timer':
+        return this.#setTimer(effect.timer, effect.ms, effect.jitter);
+      case 'clear-timer':
+        this.#timers.get(effect.timer)?.();
+        this.#timers.delete(effect.timer);
+        return;
+      case 'leave-done':
+        return this.#port.leaveDone();
+      case 'hosted-anyway':
+        this.hostedAnyway += 1;
+        return this.#publish(
+          new SingletonHostedAnyway({ name: this.name, host: this.#port.node.address, silent: effect.silent }),
+        );
+      case 'log':
+        return this.#port.node.environment.log[effect.level](`singleton ${this.name}: ${effect.message}`, effect.fields);
+      case 'acquire-lease':
+      case 'release-lease':
+        return;
+      default:
+        return effect satisfies never;
+    }
+  }
+
+  #setTimer(timer: TimerName, ms: number, jitter = 0): void {
+    const { timers, random } = this.#port.node.environment;
+    this.#timers.get(timer)?.();
+    const delay = jitter === 0 ? ms : ms * (1 + jitter * random.next());
+    const cancel = timers.set(delay, () => {
+      if (this.#timers.get(timer) !== cancel) return;
+      this.#timers.delete(timer);
+      this.feed({ kind: 'timer', timer });
+    });
+    this.#timers.set(timer, cancel);
+  }
+
+  #start(effect: Extract<ManagerEffect, { kind: 'start-instance' }>): void {
+    const { system, node } = this.#port;
+    const { epoch, plannedSince, previous, report } = effect;
+    const start = this.start;
+    if (start === undefined) return;
+    if (effect.keepFilter) this.host.beginAgain(epoch);
+    else this.host.begin(epoch, plannedSince, previous?.watermarks ?? []);
+    const { clock } = node.environment;
+    this.claim = { epoch, plannedSince, since: clock.wall() };
+    this.lastHandOver = { ...report, at: clock.wall() };
+    const instance: Instance = new Instance(
+      system,
+      start,
+      { epoch, gate: node.gate, warm: previous?.state },
+      {
+        started: () => this.feed({ kind: 'instance-started', epoch }),
+        ended: (cause, state, killed) => {
+          if (killed) this.host.interrupted(killed.returned);
+          this.#ended(epoch, cause, state);
+        },
+        settled: (receipt, failed) => this.host.settled(receipt, failed),
+        warn: (message, fields) => node.environment.log.warn(`singleton ${this.name}: ${message}`, fields),
+      },
+    );
+    this.#instance = instance;
+    const { reason, from, gapMs } = report;
+    node.environment.log.info(`singleton ${this.name}: this node hosts`, { epoch, reason, from, gapMs });
+    this.#publish(new SingletonHosted({ name: this.name, host: node.address, epoch, reason, from, gapMs }));
+    this.#port.changed();
+    this.#port.hosting();
+  }
+
+  #stop(epoch: number, collect: boolean): void {
+    if (this.#instance?.epoch === epoch) this.#instance.stop(collect);
+    else this.#ended(epoch, 'planned', null);
+  }
+
+  #ended(epoch: number, cause: 'planned' | 'died', state: Uint8Array | null): void {
+    if (this.#instance?.epoch === epoch) this.#instance = undefined;
+    const watermarks = this.host.end();
+    this.claim = undefined;
+    this.#publish(new SingletonStopped({ name: this.name, host: this.#port.node.address, epoch, cause }));
+    this.feed({ kind: 'instance-ended', epoch, cause, watermarks, state });
+  }
+
+  #publish(event: object): void {
+    this.#port.system.eventStream.publish(event);
+  }
+
+  /** Drops timers; the instance, if any, is killed. */
+  dispose(): void {
+    for (const cancel of this.#timers.values()) cancel();
+    this.#timers.clear();
+    this.#instance?.kill();
+  }
+}

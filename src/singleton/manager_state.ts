@@ -1,0 +1,174 @@
+/** States, events and effects of the singleton manager. Plain data; the transitions are in `manager.ts`. */
+import type { StartedRecord } from '../cluster/member.ts';
+import type { Address } from '../transport/contract.ts';
+import type { Watermark } from './delivery_filter.ts';
+
+export interface ManagerConfig {
+  readonly handOverTimeoutMs: number;
+  readonly handOverPolicy: 'host-anyway' | 'wait-for-removal';
+  /** Unanswered hand-over requests are repeated this often. */
+  readonly resendMs: number;
+  readonly restartOnTermination: boolean;
+  readonly restartBackoffMinMs: number;
+  readonly restartBackoffMaxMs: number;
+  /** Restarts within a minute after which the singleton moves to the next host. */
+  readonly moveAfterFailures: number;
+  readonly stopTimeoutMs: number;
+  readonly lease: boolean;
+  readonly acquireRetryIntervalMs: number;
+  /** How long the result of a hand-over is kept for whoever asks. */
+  readonly keepResultMs: number;
+}
+
+/** What a planned stop leaves behind for the next host. */
+export interface HandOverResult {
+  /** Of the instance that ended. */
+  readonly epoch: number;
+  readonly plannedSince: number;
+  readonly from: Address;
+  readonly watermarks: readonly Watermark[];
+  readonly state: Uint8Array | null;
+  /** When the instance had ended, on the clock of the node that holds this record. */
+  readonly endedAt: number;
+  /** uids that it was offered to, and that may therefore have started from it. */
+  readonly offeredTo: readonly string[];
+}
+
+/** One who asks this node to stand down. */
+export interface Asker {
+  readonly uid: string;
+  readonly address: Address;
+  readonly nonce: string;
+}
+
+export type ReplyKind = 'clear' | 'stopping' | 'refused';
+
+export interface Attempt {
+  readonly nonce: string;
+  readonly startedAt: number;
+  /** By uid. `clear`: no instance there, and none stopping. */
+  readonly replies: ReadonlyMap<string, ReplyKind>;
+  /** uids asked at least once. */
+  readonly asked: ReadonlySet<string>;
+  readonly timedOut: boolean;
+}
+
+export type InstanceState = 'starting' | 'running' | 'backing-off';
+
+export type Phase =
+  | { readonly kind: 'idle' | 'younger' | 'ended' }
+  | { readonly kind: 'becoming-host'; readonly attempt: Attempt }
+  | { readonly kind: 'acquiring-lease'; readonly attempt: Attempt; readonly requested: boolean }
+  | {
+    readonly kind: 'hosting' | 'was-host';
+    readonly epoch: number;
+    readonly plannedSince: number;
+    readonly instance: InstanceState;
+    readonly failures: readonly number[];
+  }
+  | {
+    readonly kind: 'handing-over' | 'stopping';
+    readonly epoch: number;
+    readonly plannedSince: number;
+    readonly asker: Asker | undefined;
+    readonly why: StopCause;
+  };
+
+export type PhaseKind = Phase['kind'];
+
+export type StopCause = 'hand-over' | 'stop-called' | 'leaving' | 'self-down' | 'lease-lost';
+
+export interface ManagerState {
+  readonly name: string;
+  readonly selfUid: string;
+  readonly selfAddress: Address;
+  readonly config: ManagerConfig;
+  readonly started: StartedRecord | undefined;
+  readonly phase: Phase;
+  /** Highest epoch heard of, proposed ones included. */
+  readonly epochSeen: number;
+  /** Highest epoch known to have started somewhere. */
+  readonly epochStarted: number;
+  /**
+   * The result of the last instance, in this node's custody. It is used only while nobody can have started from it: every
+   * uid it was offered to has confirmed in the same attempt that nothing runs there.
+   */
+  readonly kept: HandOverResult | undefined;
+  /** Set when an instance ended with `restartOnTermination: false`, or after too many failures: not here again until `start`. */
+  readonly latched: boolean;
+  /** After too many failures: other nodes are told that this one cannot host, for a while. */
+  readonly withdrawn: boolean;
+  readonly leaving: boolean;
+  /** Attempts made, for nonces. */
+  readonly attempts: number;
+}
+
+export type Verdict =
+  | { readonly kind: 'not-hosting' }
+  | { readonly kind: 'stopping' }
+  | { readonly kind: 'handed-over'; readonly result: HandOverResult }
+  | { readonly kind: 'refused'; readonly why: string };
+
+export type ManagerEvent =
+  | { readonly kind: 'view' }
+  | { readonly kind: 'start'; readonly record: StartedRecord; readonly config: ManagerConfig }
+  | { readonly kind: 'stop' }
+  | { readonly kind: 'leave' }
+  | { readonly kind: 'self-down'; readonly why: string }
+  | { readonly kind: 'request'; readonly asker: Asker; readonly epoch: number }
+  /** The asker has given up the attempt: what it was offered, it will not use. */
+  | { readonly kind: 'withdrawn'; readonly uid: string; readonly nonce: string }
+  | { readonly kind: 'answer'; readonly uid: string; readonly nonce: string; readonly epochSeen: number; readonly epochStarted: number; readonly verdict: Verdict }
+  /** Another node says it hosts under this epoch. */
+  | { readonly kind: 'hosted-elsewhere'; readonly uid: string; readonly epoch: number }
+  | { readonly kind: 'instance-started'; readonly epoch: number }
+  | {
+    readonly kind: 'instance-ended';
+    readonly epoch: number;
+    readonly cause: 'planned' | 'died';
+    readonly watermarks: readonly Watermark[];
+    readonly state: Uint8Array | null;
+  }
+  | { readonly kind: 'lease-granted'; readonly token: number }
+  | { readonly kind: 'lease-denied'; readonly retryInMs: number; readonly why: string }
+  | { readonly kind: 'lease-lost'; readonly why: string }
+  | { readonly kind: 'timer'; readonly timer: TimerName };
+
+export type TimerName = 'resend' | 'hand-over-timeout' | 'restart' | 'acquire' | 'stop-timeout' | 'kept';
+
+export interface HandOverReport {
+  readonly from: Address | undefined;
+  readonly reason: 'first-start' | 'planned' | 'crash' | 'restart';
+  /** From the end of the old instance to the start of this one, as far as this node knows. */
+  readonly gapMs: number | undefined;
+  readonly durationMs: number;
+}
+
+export type ManagerEffect =
+  | { readonly kind: 'request'; readonly to: Address; readonly nonce: string; readonly epoch: number }
+  | { readonly kind: 'withdraw'; readonly to: Address; readonly nonce: string }
+  | { readonly kind: 'answer'; readonly to: Asker; readonly verdict: Verdict }
+  | {
+    readonly kind: 'start-instance';
+    readonly epoch: number;
+    readonly plannedSince: number;
+    readonly previous: HandOverResult | undefined;
+    /** True when this very node restarts its instance: the duplicate filter in memory stays. */
+    readonly keepFilter: boolean;
+    readonly report: HandOverReport;
+  }
+  | { readonly kind: 'stop-instance'; readonly epoch: number; readonly collect: boolean }
+  | { readonly kind: 'kill-instance'; readonly epoch: number }
+  | { readonly kind: 'set-timer'; readonly timer: TimerName; readonly ms: number; readonly jitter?: number }
+  | { readonly kind: 'clear-timer'; readonly timer: TimerName }
+  | { readonly kind: 'acquire-lease' }
+  | { readonly kind: 'release-lease' }
+  /** Nothing of this singleton runs or is owed on this node any more: the leave may go on. */
+  | { readonly kind: 'leave-done' }
+  | { readonly kind: 'hosted-anyway'; readonly silent: readonly Address[] }
+  | { readonly kind: 'log'; readonly level: 'info' | 'warn'; readonly message: string; readonly fields?: Readonly<Record<string, unknown>> };
+
+export interface Step {
+  readonly state: ManagerState;
+  readonly effects: readonly ManagerEffect[];
+}

@@ -1,0 +1,7 @@
+/** The singleton layer. Users import it through `singlet/cluster`. */
+export { SingletonHosted, SingletonHostedAnyway, SingletonStopped } from './events.ts';
+export { SingletonKey } from './key.ts';
+export { type SingletonClass, type SingletonName, SingletonRegistry, SingletonStateError } from './registry.ts';
+export { StartSingletonOptions, type StartSingletonSettings } from './start_options.ts';
+export { type WarmHandOver, WarmHandOverActor } from './warm_hand_over.ts';
+export type { Ledger } from './sender_stream.ts';

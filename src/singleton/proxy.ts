@@ -1,0 +1,232 @@
+/**
+ * The proxy of one singleton on one node: decides to whom the sender stream is open, opens it again after every change,
+ * and turns what cannot be delivered into dead letters. It looks at the same `hostOf` as the manager.
+ */
+import type { Cancel } from '../actor/environment.ts';
+import type { Member } from '../cluster/member.ts';
+import type { MembershipNode } from '../cluster/contract.ts';
+import type { Address } from '../transport/contract.ts';
+import { codes } from '../wire/codes.ts';
+import type { OpenOutcome } from './delivery_host.ts';
+import { hostOf, roleOf } from './host.ts';
+import type { Sender } from './in_flight.ts';
+import { type OpenedMessage, openEnvelope, type OpenMessage, type RefuseMessage } from './messages.ts';
+import {
+  type DeliveryMode,
+  type LostReason,
+  type OpenTarget,
+  type OverflowPolicy,
+  SenderStream,
+  type StreamPort,
+  type Transmission,
+} from './sender_stream.ts';
+
+/** The host's side on this same node, when it is the host. */
+export interface LocalHost {
+  /** Undefined: not hosting at the moment; the open is remembered and answered by `announced` later. */
+  open(stream: string, message: OpenMessage): (OpenOutcome & { epoch: number; plannedSince: number }) | undefined;
+  /** False when the epoch is not the present one. */
+  offer(stream: string, epoch: number, seq: number, message: unknown, sender: Sender): boolean;
+}
+
+export interface ProxyPort {
+  readonly name: string;
+  readonly node: MembershipNode;
+  readonly local: LocalHost;
+  deadLetter(message: unknown, sender: Sender, reason: LostReason, detail: string): void;
+}
+
+/** Unanswered opens are repeated this often; a silent host is asked again after twice as long, then less and less often. */
+const retryMs = 250;
+const longestStallMs = 5_000;
+
+export class SingletonProxy implements StreamPort {
+  readonly stream: SenderStream;
+  readonly #port: ProxyPort;
+  #mode: DeliveryMode = 'at-most-once';
+  /** uid the stream is being opened to. */
+  #opening: string | undefined;
+  #hint: Address | undefined;
+  #timer: Cancel | undefined;
+  #stalledMs = 0;
+  #askAfterMs = retryMs * 2;
+  #overflowing = false;
+  #ended = false;
+
+  constructor(port: ProxyPort, bufferSize: number, overflow: OverflowPolicy) {
+    this.#port = port;
+    this.stream = new SenderStream(this, bufferSize, overflow);
+  }
+
+  configure(options: { bufferSize: number; overflow: OverflowPolicy; delivery: DeliveryMode }): void {
+    this.#mode = options.delivery;
+    this.stream.configure(options.bufferSize, options.overflow);
+  }
+
+  tell(message: unknown, sender: Sender): void {
+    this.stream.tell(message, sender);
+    if (this.#ended) return this.stream.terminate('terminated', 'this node has left the cluster');
+    if (this.stream.target === undefined && this.#opening === undefined) this.retarget();
+    this.#arm();
+  }
+
+  /** The view, or what is known about the host, has changed. */
+  retarget(): void {
+    if (this.#ended) return;
+    const host = this.#believed();
+    const open = this.stream.target;
+    if (open && host?.uid === open.uid) return;
+    if (open) this.stream.closed();
+    if (host === undefined || this.stream.buffered === 0) {
+      this.#opening = undefined;
+    } else if (this.#opening !== host.uid) {
+      this.#open(host);
+    }
+    this.#arm();
+  }
+
+  #believed(): Member | undefined {
+    const view = this.#port.node.view();
+    const hinted = this.#hint && view.members.find((member) => member.address === this.#hint && member.status !== 'down');
+    return hinted || hostOf(view, this.#port.name);
+  }
+
+  #open(host: Member): void {
+    this.#opening = host.uid;
+    const { name, node } = this.#port;
+    const { base, next, lastSentEpoch } = this.stream;
+    const message: OpenMessage = { name, base, next, lastSentEpoch, repeat: this.#mode === 'at-least-once' };
+    if (host.uid !== node.uid) return node.sendSystem(host.address, openEnvelope(message));
+    const outcome = this.#port.local.open(node.uid, message);
+    if (outcome) this.#opened({ uid: node.uid, address: node.address, epoch: outcome.epoch }, outcome);
+  }
+
+  /** The host at `address` answered an open, or announced itself after a move. */
+  onOpened(uid: string, address: Address, message: OpenedMessage): void {
+    if (this.#ended) return;
+    const target = { uid, address, epoch: message.epoch };
+    if (message.verdict === 'announced') {
+      const { base, next, lastSentEpoch } = this.stream;
+      const open = this.stream.target;
+      if (open && open.epoch >= message.epoch) return;
+      const nothingDoubtful = base === next || lastSentEpoch >= message.plannedSince;
+      if (!nothingDoubtful || (base === next && message.next !== base)) return this.#reopen(uid);
+      return this.#opened(target, { ...message, verdict: 'continued' });
+    }
+    const open = this.stream.target;
+    if (open && (open.epoch > message.epoch || (open.epoch === message.epoch && open.uid !== uid))) return;
+    if (this.#opening !== uid && open?.uid !== uid) return;
+    this.#opened(target, { ...message, verdict: message.verdict });
+  }
+
+  #reopen(uid: string): void {
+    this.stream.closed();
+    const member = this.#port.node.view().members.find((candidate) => candidate.uid === uid);
+    if (member && this.stream.buffered > 0) this.#open(member);
+    else this.#opening = undefined;
+  }
+
+  #opened(target: OpenTarget, outcome: OpenOutcome): void {
+    this.#opening = undefined;
+    this.#stalledMs = 0;
+    this.#askAfterMs = retryMs * 2;
+    this.#overflowing = false;
+    this.stream.opened({ target, ...outcome }, this.#mode);
+    this.#arm();
+  }
+
+  onAcknowledge(prefix: number, others: readonly number[]): void {
+    if (!this.stream.acknowledged(prefix, others)) return;
+    this.#stalledMs = 0;
+    this.#askAfterMs = retryMs * 2;
+    if (this.stream.waiting > 0) this.stream.pump();
+  }
+
+  onRefuse(uid: string, message: RefuseMessage): void {
+    const open = this.stream.target;
+    if (open?.uid !== uid && this.#opening !== uid) return;
+    if (message.why !== 'not-host' && open?.uid === uid && open.epoch !== message.epoch && message.why === 'gap') return;
+    this.stream.closed();
+    this.#opening = undefined;
+    if (message.why === 'gap') return this.#reopen(uid);
+    const hinted = message.hint !== undefined && message.hint !== this.#hint ? message.hint : undefined;
+    this.#hint = hinted;
+    if (hinted !== undefined || message.why === 'epoch') this.retarget();
+    // Without news the next try waits for the timer or for a change of the view.
+    this.#arm();
+  }
+
+  /** A new view outdates every hint. */
+  onView(): void {
+    this.#hint = undefined;
+    this.retarget();
+  }
+
+  /** This node is out of the cluster for good. */
+  end(): void {
+    this.#ended = true;
+    this.#timer?.();
+    this.#timer = undefined;
+    this.stream.terminate('terminated', 'this node has left the cluster');
+  }
+
+  transmit(target: OpenTarget, seq: number, message: unknown, sender: Sender, repeat: boolean): Transmission {
+    const { name, node, local } = this.#port;
+    if (target.uid === node.uid) {
+      if (local.offer(node.uid, target.epoch, seq, message, sender)) return 'sent';
+      this.stream.closed();
+      return 'wait';
+    }
+    const failure = node.sendUser(target.address, [
+      codes.deliver,
+      name,
+      target.epoch,
+      seq,
+      repeat ? 1 : 0,
+      sender ?? null,
+      message,
+    ]);
+    if (failure === undefined) return 'sent';
+    if (failure.reason === 'unserializable' || failure.reason === 'too-large') {
+      return { reason: failure.reason, detail: failure.detail };
+    }
+    return 'wait';
+  }
+
+  lost(message: unknown, sender: Sender, reason: LostReason, detail: string): void {
+    if (reason === 'buffer-overflow' && !this.#overflowing) {
+      this.#overflowing = true;
+      const { name, node } = this.#port;
+      node.environment.log.warn(`singleton ${name}: the buffer is full, messages become dead letters`, {
+        role: roleOf(node.view(), name),
+        host: hostOf(node.view(), name)?.address ?? 'nobody has started it',
+      });
+    }
+    this.#port.deadLetter(message, sender, reason, detail);
+  }
+
+  /** One timer while anything is unsettled: repeats opens, and asks a host that acknowledges nothing how far it got. */
+  #arm(): void {
+    if (this.#timer || this.#ended || this.stream.buffered === 0) return;
+    this.#timer = this.#port.node.environment.timers.set(retryMs, () => {
+      this.#timer = undefined;
+      this.#tick();
+      this.#arm();
+    });
+  }
+
+  #tick(): void {
+    const open = this.stream.target;
+    if (open === undefined) {
+      this.#opening = undefined;
+      return this.retarget();
+    }
+    this.stream.pump();
+    this.#stalledMs += retryMs;
+    if (this.#stalledMs < this.#askAfterMs || open.uid === this.#port.node.uid) return;
+    this.#stalledMs = 0;
+    this.#askAfterMs = Math.min(longestStallMs, this.#askAfterMs * 2);
+    const member = this.#port.node.view().members.find((candidate) => candidate.uid === open.uid);
+    if (member) this.#open(member);
+  }
+}

@@ -1,0 +1,161 @@
+/** Options of `cluster.singleton.start`: a builder or a plain object, checked once. */
+import type { ActorOrFactory } from '../actor/actor.ts';
+import { checkOptions, OptionsError, type Rules, rules } from '../actor/options.ts';
+import type { SpawnOptions } from '../actor/spawn_options.ts';
+import { limits } from '../limits.ts';
+import { checkRole, checkTypeName } from './key.ts';
+import type { DeliveryMode, OverflowPolicy } from './sender_stream.ts';
+
+export interface StartSingletonSettings<T = unknown> {
+  /** Name of the singleton. Required, unless a class or key says it. */
+  readonly typeName?: string;
+  /** Class, or a function that makes a new actor on each call. Required, unless given beside. */
+  readonly actor?: ActorOrFactory<T>;
+  /** Only members with this role host it. Beats the key's. */
+  readonly role?: string;
+  /** Messages kept on this node while no host can take them. Default 1 000. */
+  readonly bufferSize?: number;
+  /** What happens at the bound. Default `drop-newest`; `fail-ask` refuses asks and drops the newest of the others. */
+  readonly overflow?: OverflowPolicy;
+  /**
+   * After a crash of the host, messages that were sent and not acknowledged become dead letters (`at-most-once`, default)
+   * or are sent again (`at-least-once`).
+   */
+  readonly delivery?: DeliveryMode;
+  /** How long to wait for silent members before `handOverPolicy` decides. Default: the cluster's, 10 000 ms. */
+  readonly handOverTimeoutMs?: number;
+  /** `host-anyway` (default): host beside members nobody reaches, with a warning and a count. `wait-for-removal`: never. */
+  readonly handOverPolicy?: 'host-anyway' | 'wait-for-removal';
+  /** Largest state that travels with a planned move. Default 1 MiB. */
+  readonly maxHandOverStateBytes?: number;
+  /** Start again after an unexpected end. Default true; false: never again on this node until `stop` and `start`. */
+  readonly restartOnTermination?: boolean;
+  /** Unexpected ends within a minute after which the singleton moves to another member. Default 5. */
+  readonly moveAfterFailures?: number;
+  /** An instance that has not stopped by then is killed. Default 10 000 ms. */
+  readonly stopTimeoutMs?: number;
+  /** Supervision and stash of the instance; a bounded mailbox is refused, since the senders' credits bound it. */
+  readonly actorOptions?: SpawnOptions;
+}
+
+export interface ResolvedStart<T = unknown> extends Required<Omit<StartSingletonSettings<T>, 'role' | 'handOverTimeoutMs'>> {
+  readonly role: string | undefined;
+  readonly handOverTimeoutMs: number | undefined;
+}
+
+const family = 'StartSingletonOptions';
+
+const settingRules: Rules<StartSingletonSettings<any>> = {
+  typeName: rules.text(limits.typeNameChars),
+  actor: rules.function,
+  role: rules.text(limits.roleChars),
+  bufferSize: rules.integer(1, limits.proxyBuffer),
+  overflow: rules.oneOf('drop-newest', 'drop-oldest', 'fail-ask'),
+  delivery: rules.oneOf('at-most-once', 'at-least-once'),
+  handOverTimeoutMs: rules.durationMs(1),
+  handOverPolicy: rules.oneOf('host-anyway', 'wait-for-removal'),
+  maxHandOverStateBytes: rules.integer(0, limits.handOverStateBytes),
+  restartOnTermination: rules.boolean,
+  moveAfterFailures: rules.integer(1, 1_000),
+  stopTimeoutMs: rules.durationMs(1),
+  actorOptions: rules.object,
+};
+
+/** Builder over `StartSingletonSettings`: one `with` method a field. */
+export class StartSingletonOptions<T = unknown> {
+  readonly settings: StartSingletonSettings<T>;
+
+  private constructor(settings: StartSingletonSettings<T>) {
+    this.settings = settings;
+  }
+
+  static create<T = unknown>(): StartSingletonOptions<T> {
+    return new StartSingletonOptions<T>({});
+  }
+
+  #with(change: StartSingletonSettings<T>): StartSingletonOptions<T> {
+    return new StartSingletonOptions<T>({ ...this.settings, ...change });
+  }
+
+  withTypeName(typeName: string): StartSingletonOptions<T> {
+    return this.#with({ typeName });
+  }
+  withActor(actor: ActorOrFactory<T>): StartSingletonOptions<T> {
+    return this.#with({ actor });
+  }
+  withRole(role: string): StartSingletonOptions<T> {
+    return this.#with({ role });
+  }
+  withBufferSize(bufferSize: number): StartSingletonOptions<T> {
+    return this.#with({ bufferSize });
+  }
+  withOverflow(overflow: OverflowPolicy): StartSingletonOptions<T> {
+    return this.#with({ overflow });
+  }
+  withDelivery(delivery: DeliveryMode): StartSingletonOptions<T> {
+    return this.#with({ delivery });
+  }
+  withHandOverTimeoutMs(handOverTimeoutMs: number): StartSingletonOptions<T> {
+    return this.#with({ handOverTimeoutMs });
+  }
+  withHandOverPolicy(handOverPolicy: 'host-anyway' | 'wait-for-removal'): StartSingletonOptions<T> {
+    return this.#with({ handOverPolicy });
+  }
+  withMaxHandOverStateBytes(maxHandOverStateBytes: number): StartSingletonOptions<T> {
+    return this.#with({ maxHandOverStateBytes });
+  }
+  withRestartOnTermination(restartOnTermination: boolean): StartSingletonOptions<T> {
+    return this.#with({ restartOnTermination });
+  }
+  withMoveAfterFailures(moveAfterFailures: number): StartSingletonOptions<T> {
+    return this.#with({ moveAfterFailures });
+  }
+  withStopTimeoutMs(stopTimeoutMs: number): StartSingletonOptions<T> {
+    return this.#with({ stopTimeoutMs });
+  }
+  withActorOptions(actorOptions: SpawnOptions): StartSingletonOptions<T> {
+    return this.#with({ actorOptions });
+  }
+}
+
+export type StartOptionsInput<T> = StartSingletonOptions<T> | StartSingletonSettings<T>;
+
+export function settingsOf<T>(input: StartOptionsInput<T> | undefined): StartSingletonSettings<T> {
+  return input instanceof StartSingletonOptions ? input.settings : input ?? {};
+}
+
+/** @throws OptionsError naming the field, its value and the rule */
+export function resolveStart<T>(settings: StartSingletonSettings<T>): ResolvedStart<T> {
+  checkOptions(family, settings, settingRules as Rules<StartSingletonSettings<T>>);
+  const { typeName, actor, role } = settings;
+  if (typeName === undefined) throw new OptionsError(family, 'typeName', typeName, 'is required');
+  if (actor === undefined) throw new OptionsError(family, 'actor', actor, 'is required');
+  checkTypeName(typeName, family);
+  checkRole(role, family);
+  if (settings.actorOptions?.mailbox !== undefined) {
+    throw new OptionsError(family, 'actorOptions.mailbox', settings.actorOptions.mailbox, 'must not be set for a singleton');
+  }
+  return {
+    typeName,
+    actor,
+    role,
+    bufferSize: settings.bufferSize ?? 1_000,
+    overflow: settings.overflow ?? 'drop-newest',
+    delivery: settings.delivery ?? 'at-most-once',
+    handOverTimeoutMs: settings.handOverTimeoutMs,
+    handOverPolicy: settings.handOverPolicy ?? 'host-anyway',
+    maxHandOverStateBytes: settings.maxHandOverStateBytes ?? 1024 * 1024,
+    restartOnTermination: settings.restartOnTermination ?? true,
+    moveAfterFailures: settings.moveAfterFailures ?? 5,
+    stopTimeoutMs: settings.stopTimeoutMs ?? 10_000,
+    actorOptions: settings.actorOptions ?? {},
+  };
+}
+
+/** True when two starts of one name ask for different things: the first stays, and one warning says so. */
+export function differs(a: ResolvedStart<any>, b: ResolvedStart<any>): boolean {
+  return (Object.keys(a) as (keyof ResolvedStart)[]).some((field) =>
+    field !== 'actor' && (field === 'actorOptions' ? JSON.stringify(a[field]) !== JSON.stringify(b[field]) : a[field] !== b[field])
+  );
+}
+

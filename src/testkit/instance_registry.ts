@@ -1,0 +1,148 @@
+/**
+ * The outside witness of promise S1: every singleton instance reports its life here, in the one virtual time of the world.
+ *
+ * Rules, per singleton name:
+ * 1. Once a younger instance exists (its constructor has run), an older one starts no handler, for ever.
+ * 2. When an instance comes into being, no older one is inside a handler in a process that runs. (In a suspended process a
+ *    handler may be frozen half-way; it is counted, and rule 1 applies when the process wakes.)
+ * 3. In runs where every move is planned, no older instance exists at all: its `postStop` has settled.
+ * 4. Epochs grow strictly from start to start (S5); a restart by supervision, in place, keeps its epoch.
+ *
+ * A start that was announced as `host-anyway` is excused from rules 1 to 3 against the instances that existed then.
+ */
+import type { SimProcess } from './sim_process.ts';
+import { SimulationError, type World } from './sim_world.ts';
+
+export interface Instance {
+  readonly singleton: string;
+  readonly process: SimProcess;
+  readonly order: number;
+  readonly bornAt: number;
+  epoch: number | undefined;
+  handlers: number;
+  handled: number;
+  terminatedAt: number | undefined;
+}
+
+export class InstanceRegistry {
+  readonly statistics = { instances: 0, handled: 0, frozenHandlers: 0, excused: 0, longestGapMs: 0 };
+  #world: World;
+  #plannedOnly: boolean;
+  #instances = new Map<string, Instance[]>();
+  #epochs = new Map<string, { epoch: number; by: string }>();
+  /** Per singleton: instances up to this order may overlap with younger ones. */
+  #excusedUpTo = new Map<string, number>();
+  #order = 0;
+
+  constructor(world: World, plannedOnly: boolean) {
+    this.#world = world;
+    this.#plannedOnly = plannedOnly;
+  }
+
+  /** A constructor has run. */
+  born(singleton: string, process: SimProcess): Instance {
+    const instances = this.#of(singleton);
+    const instance: Instance = {
+      singleton,
+      process,
+      order: ++this.#order,
+      bornAt: this.#world.now,
+      epoch: undefined,
+      handlers: 0,
+      handled: 0,
+      terminatedAt: undefined,
+    };
+    for (const older of instances) this.#checkBirth(older, instance);
+    instances.push(instance);
+    this.statistics.instances++;
+    this.#world.record('born', process.name, singleton);
+    return instance;
+  }
+
+  /** The instance knows its epoch now. */
+  epoch(instance: Instance, epoch: number): void {
+    instance.epoch = epoch;
+    const last = this.#epochs.get(instance.singleton);
+    if (!Number.isSafeInteger(epoch)) this.#broken('S5', instance, `epoch ${epoch} is no safe integer`);
+    const by = `${instance.process.name}/${instance.process.incarnation}`;
+    const restarted = last !== undefined && epoch === last.epoch && by === last.by;
+    if (last !== undefined && epoch <= last.epoch && !restarted) {
+      this.#broken('S5', instance, `epoch ${epoch} is not above ${last.epoch} of ${last.by}`);
+    }
+    this.#epochs.set(instance.singleton, { epoch, by });
+  }
+
+  /** A handler (of a message, a timer, a receive timeout) starts. Call the result when it has settled. */
+  handling(instance: Instance): () => void {
+    if (instance.terminatedAt !== undefined) this.#broken('S1', instance, 'handles a message after its postStop');
+    for (const other of this.#of(instance.singleton)) {
+      if (other.order <= instance.order || this.#excused(instance)) continue;
+      this.#broken('S1', instance, `handles a message after ${describe(other)} came into being`);
+    }
+    instance.handlers++;
+    instance.handled++;
+    this.statistics.handled++;
+    let ended = false;
+    return () => {
+      if (!ended) instance.handlers--;
+      ended = true;
+    };
+  }
+
+  /** `postStop` has settled: nothing of this instance runs any more. */
+  terminated(instance: Instance): void {
+    if (instance.terminatedAt !== undefined) return;
+    instance.terminatedAt = this.#world.now;
+    this.#world.record('ended', instance.process.name, instance.singleton);
+  }
+
+  /** A node announced that it hosts although a silent peer may host too. */
+  hostedAnyway(singleton: string): void {
+    this.statistics.excused++;
+    this.#excusedUpTo.set(singleton, this.#order);
+  }
+
+  /** Instances that exist now: not terminated, in a process that lives. */
+  living(singleton: string): Instance[] {
+    return this.#of(singleton).filter((instance) => alive(instance));
+  }
+
+  #checkBirth(older: Instance, born: Instance): void {
+    if (!alive(older) || this.#excused(older)) return;
+    if (this.#plannedOnly) {
+      this.#broken(
+        'S1',
+        born,
+        `comes into being while ${describe(older)} has not terminated, in a run of planned moves`,
+      );
+    }
+    if (older.handlers === 0) return;
+    if (!older.process.suspended) {
+      this.#broken('S1', born, `comes into being while ${describe(older)} handles a message`);
+    }
+    this.statistics.frozenHandlers++;
+  }
+
+  #excused(older: Instance): boolean {
+    return older.order <= (this.#excusedUpTo.get(older.singleton) ?? 0);
+  }
+
+  #of(singleton: string): Instance[] {
+    let instances = this.#instances.get(singleton);
+    if (instances === undefined) this.#instances.set(singleton, instances = []);
+    return instances;
+  }
+
+  #broken(rule: string, instance: Instance, what: string): void {
+    this.#world.fail(new SimulationError(rule, `${describe(instance)} ${what}`));
+  }
+}
+
+function alive(instance: Instance): boolean {
+  return instance.terminatedAt === undefined && instance.process.alive;
+}
+
+function describe(instance: Instance): string {
+  const { singleton, process, epoch, bornAt } = instance;
+  return `${singleton} on ${process.name}/${process.incarnation} (epoch ${epoch ?? '?'}, born at ${bornAt.toFixed(3)})`;
+}

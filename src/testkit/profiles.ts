@@ -1,0 +1,125 @@
+/** Kinds of runs: each profile draws hosts, a network and a fault plan from the seed. More can be registered. */
+import type { Fault } from './fault.ts';
+import type { Prng } from './prng.ts';
+import { type DelayProfile, delayProfiles } from './sim_path.ts';
+import * as plans from './fault_plans.ts';
+
+export interface Profile {
+  readonly name: string;
+  readonly description: string;
+  /** Smallest and largest number of hosts. */
+  readonly nodes: readonly [low: number, high: number];
+  /** Probability that all hosts share one machine (loopback addresses, proven death applies). */
+  readonly loopback: number;
+  /** True when every move in such a run is planned: nothing may be lost, duplicated or reordered. */
+  readonly plannedOnly: boolean;
+  /** Time for the cluster to form before the first fault. */
+  readonly settleMs: number;
+  /** Length of the fault phase unless the caller says otherwise. */
+  readonly faultMs: number;
+  readonly delays: readonly DelayProfile[];
+  /** Draws faults with times in `from … to`. */
+  readonly plan: (context: PlanContext) => Fault[];
+}
+
+export interface PlanContext {
+  readonly random: Prng;
+  readonly nodes: readonly string[];
+  readonly from: number;
+  readonly to: number;
+}
+
+const local = [delayProfiles.loopback, delayProfiles.lan] as const;
+const anywhere = [delayProfiles.loopback, delayProfiles.lan, delayProfiles.lan, delayProfiles.wan] as const;
+
+const base = {
+  nodes: [3, 6] as const,
+  loopback: 0.3,
+  plannedOnly: false,
+  settleMs: 10_000,
+  faultMs: 60_000,
+  delays: anywhere,
+};
+
+const registry = new Map<string, Profile>();
+
+/** Adds a profile; a name can be taken once. */
+export function registerProfile(profile: Profile): void {
+  if (registry.has(profile.name)) throw new RangeError(`registerProfile: ${profile.name} is registered already`);
+  registry.set(profile.name, profile);
+}
+
+export function profileNamed(name: string): Profile {
+  const profile = registry.get(name);
+  if (profile === undefined) throw new RangeError(`profile ${name} is unknown; there are ${profileNames().join(', ')}`);
+  return profile;
+}
+
+export function profileNames(): string[] {
+  return [...registry.keys()];
+}
+
+const builtIn: readonly Profile[] = [
+  {
+    ...base,
+    name: 'calm',
+    description: 'no faults',
+    nodes: [1, 7],
+    plannedOnly: true,
+    faultMs: 20_000,
+    plan: () => [],
+  },
+  {
+    ...base,
+    name: 'scale',
+    description: 'a small cluster that 1, 2 or 5 nodes join at once',
+    nodes: [3, 9],
+    plannedOnly: true,
+    plan: plans.joins,
+  },
+  {
+    ...base,
+    name: 'leave',
+    description: 'graceful leaves, several at once too, and returns',
+    plannedOnly: true,
+    plan: plans.leaves,
+  },
+  {
+    ...base,
+    name: 'rolling',
+    description: 'a rolling restart of all nodes',
+    plannedOnly: true,
+    faultMs: 90_000,
+    plan: plans.rolling,
+  },
+  {
+    ...base,
+    name: 'moves',
+    description: 'operator moves, stops and starts of singletons',
+    plannedOnly: true,
+    plan: plans.operations,
+  },
+  {
+    ...base,
+    name: 'partition',
+    description: 'cuts: clean, skewed, one-way, partial',
+    loopback: 0,
+    plan: plans.partitions,
+  },
+  { ...base, name: 'flap', description: 'short cuts on and off', loopback: 0, plan: plans.flaps },
+  { ...base, name: 'pause', description: 'stopped processes and stalled event loops', plan: plans.pauses },
+  { ...base, name: 'crash', description: 'kills and power failures', plan: plans.crashes },
+  {
+    ...base,
+    name: 'restart',
+    description: 'restarts at the same address, at once',
+    loopback: 0.5,
+    delays: local,
+    plan: plans.restarts,
+  },
+  { ...base, name: 'churn', description: 'joins, leaves, crashes and restarts', nodes: [4, 9], plan: plans.churn },
+  { ...base, name: 'drift', description: 'drifting and jumping clocks, short stalls', plan: plans.clocks },
+  { ...base, name: 'links', description: 'reset, hung and slow connections', plan: plans.links },
+  { ...base, name: 'mixed', description: 'everything at once', nodes: [3, 7], plan: plans.mixed },
+];
+for (const profile of builtIn) registerProfile(profile);

@@ -1,0 +1,164 @@
+/**
+ * One process of the simulated world: an incarnation of a host, with its own drifting clock, timers, randomness and log.
+ * It can be suspended (SIGSTOP, an event-loop stall): what is due meanwhile is held and runs late, while its clock goes on.
+ */
+import type { Cancel, Clock, Environment, Logger, LogLevel, Random, Timers, Turns } from '../actor/environment.ts';
+import { limits } from '../limits.ts';
+import type { QueuedEvent } from './event_queue.ts';
+import { Prng } from './prng.ts';
+import type { SimHost } from './sim_host.ts';
+import type { World } from './sim_world.ts';
+
+/** How long a turn of the event loop takes, so that endless turns move time. */
+const turnMs = 0.01;
+/** Keeps a timer from firing a rounding error before its deadline. */
+const timerSlackMs = 1e-6;
+
+export class SimProcess implements Environment {
+  readonly world: World;
+  readonly host: SimHost;
+  /** Counts the processes of this host from 1. */
+  readonly incarnation: number;
+  readonly name: string;
+  readonly clock: Clock;
+  readonly timers: Timers;
+  readonly random: Random;
+  readonly turns: Turns;
+  readonly log: Logger;
+  /** Promises of the code under test that have not settled; while there are any, each step drains promise reactions. */
+  pendingAsync = 0;
+  #alive = true;
+  #suspensions = 0;
+  #held: QueuedEvent<SimProcess>[] = [];
+  #bootedAt: number;
+  #clockBase: number;
+  #rate: number;
+  #onExit: ((how: ExitKind) => void)[] = [];
+
+  constructor(world: World, host: SimHost, incarnation: number, logLevel: LogLevel) {
+    this.world = world;
+    this.host = host;
+    this.incarnation = incarnation;
+    this.name = host.name;
+    const stream = new Prng(`${world.seed}/${host.name}/${incarnation}`);
+    this.#bootedAt = world.now;
+    this.#clockBase = stream.between(1, 1e6);
+    this.#rate = 1 + stream.between(-1, 1) * world.options.driftPpm / 1e6;
+    this.random = stream;
+    this.clock = { now: () => this.localNow(), wall: () => world.wallBase + world.now + host.wallOffsetMs };
+    this.timers = { set: (delayMs, run) => this.#setTimer(delayMs, run) };
+    this.turns = { schedule: (run) => void world.schedule(world.now + turnMs, this, 'turn', run) };
+    this.log = createLogger(world, host.name, logLevel);
+  }
+
+  get alive(): boolean {
+    return this.#alive;
+  }
+
+  get suspended(): boolean {
+    return this.#suspensions > 0;
+  }
+
+  /** This process's monotonic clock. */
+  localNow(): number {
+    return this.#clockBase + (this.world.now - this.#bootedAt) * this.#rate;
+  }
+
+  /** Counts `promise` as work of this process until it settles. The result is the promise itself. */
+  track<T>(promise: Promise<T>): Promise<T> {
+    this.pendingAsync++;
+    const settled = () => {
+      this.pendingAsync--;
+    };
+    promise.then(settled, settled);
+    return promise;
+  }
+
+  /** Called when the process ends, by whatever way. */
+  onExit(run: (how: ExitKind) => void): void {
+    this.#onExit.push(run);
+  }
+
+  /** The process ends by itself, as after `process.exit`. */
+  exit(): void {
+    this.end('exit');
+  }
+
+  end(how: ExitKind): void {
+    if (!this.#alive) return;
+    this.#alive = false;
+    this.#held = [];
+    this.world.record('exit', this.name, how);
+    for (const run of this.#onExit) run(how);
+    this.world.network.processEnded(this, how);
+    this.world.processEnded(this, how);
+  }
+
+  suspend(): void {
+    this.#suspensions++;
+  }
+
+  /** Lets held events run now: by due time, timers first or sockets first, as `order` says. */
+  resume(order: 'due' | 'timers-first' | 'io-first'): void {
+    if (this.#suspensions === 0) return;
+    this.#suspensions--;
+    if (this.#suspensions > 0 || !this.#alive) return;
+    const held = this.#held;
+    this.#held = [];
+    const first = order === 'timers-first' ? 'timer' : 'io';
+    const sorted = order === 'due'
+      ? held
+      : [...held.filter((event) => event.kind === first), ...held.filter((event) => event.kind !== first)];
+    for (const event of sorted) this.world.requeue(event);
+  }
+
+  hold(event: QueuedEvent<SimProcess>): void {
+    this.#held.push(event);
+  }
+
+  #setTimer(delayMs: number, run: () => void): Cancel {
+    const delay = delayMs > 0 ? Math.min(delayMs, limits.timerMs) : 0;
+    const lateness = this.world.timerLateness();
+    const due = this.world.now + delay / this.#rate + timerSlackMs + lateness;
+    const event = this.world.schedule(due, this, 'timer', run);
+    return () => {
+      event.run = undefined;
+    };
+  }
+}
+
+/** `crash`: killed, the kernel resets its connections. `power`: the whole machine goes silent. `exit`: by itself. */
+export type ExitKind = 'crash' | 'power' | 'exit';
+
+const levels: readonly LogLevel[] = ['debug', 'info', 'warn', 'error', 'off'];
+
+function createLogger(world: World, node: string, level: LogLevel): Logger {
+  const threshold = levels.indexOf(level);
+  const at = (name: LogLevel) => (message: string, fields?: Readonly<Record<string, unknown>>): void => {
+    if (levels.indexOf(name) < threshold) return;
+    world.trace.note(world.now, node, name, () => fields === undefined ? message : `${message} ${printFields(fields)}`);
+    if (name === 'error' || name === 'warn') world.logged(node, name, message, fields);
+  };
+  return { level, debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
+}
+
+function printFields(fields: Readonly<Record<string, unknown>>): string {
+  return Object.entries(fields).map(([key, value]) => `${key}=${printValue(value)}`).join(' ');
+}
+
+/** A short text for any value; never throws. */
+export function printValue(value: unknown): string {
+  if (value instanceof Error) return `${value.name}: ${value.message}`;
+  if (value instanceof Uint8Array) return `bytes(${value.length})`;
+  if (typeof value === 'string') return value;
+  try {
+    const text = JSON.stringify(value, (_key, inner) => {
+      if (typeof inner === 'bigint') return `${inner}n`;
+      if (inner instanceof Map || inner instanceof Set) return [...inner];
+      return inner instanceof Uint8Array ? `bytes(${inner.length})` : inner;
+    });
+    return text === undefined ? String(value) : text;
+  } catch {
+    return String(value);
+  }
+}

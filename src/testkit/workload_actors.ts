@@ -1,0 +1,151 @@
+/** The singletons of the simulator's load. Each reports its life and what it handles to the outside witnesses. */
+import { Actor } from '../actor/actor.ts';
+import type { WarmHandOver } from '../singleton/warm_hand_over.ts';
+import type { Instance, InstanceRegistry } from './instance_registry.ts';
+import type { Ledger, LedgerMessage } from './ledger.ts';
+import type { Prng } from './prng.ts';
+import type { SimProcess } from './sim_process.ts';
+import { SimulationError } from './sim_world.ts';
+
+export interface WorkMessage extends LedgerMessage {
+  /** The sender waits for an answer. */
+  readonly ask: boolean;
+}
+
+export interface WorkAnswer {
+  readonly seq: number;
+  readonly epoch: number;
+}
+
+/** What a worker needs to know of its surroundings. */
+export interface WorkerPlace {
+  readonly registry: InstanceRegistry;
+  readonly ledger: Ledger;
+  readonly process: SimProcess;
+  readonly random: Prng;
+  /** Planned moves only: state must survive every one of them. */
+  readonly plannedOnly: boolean;
+}
+
+/** How a singleton of the load behaves. */
+export interface WorkerKind {
+  readonly name: string;
+  readonly role?: string;
+  readonly atLeastOnce?: boolean;
+  /** State travels with planned moves. */
+  readonly warm?: boolean;
+  /** `postStop` takes up to this long. */
+  readonly slowStopMs?: number;
+  /** Handlers are async and take up to this long. */
+  readonly slowHandlerMs?: number;
+  /** Probability that a constructor throws. */
+  readonly failingStarts?: number;
+  /** Probability that a handler throws. */
+  readonly failingHandlers?: number;
+  /** Probability that a handler stops its own actor. */
+  readonly stopsItself?: number;
+}
+
+export const workerKinds: readonly WorkerKind[] = [
+  { name: 'plain' },
+  { name: 'roled', role: 'worker' },
+  { name: 'warm', warm: true },
+  { name: 'slow-stop', slowStopMs: 400 },
+  { name: 'async', slowHandlerMs: 30 },
+  { name: 'failing', failingStarts: 0.1, failingHandlers: 0.02 },
+  { name: 'self-stopping', stopsItself: 0.01 },
+  { name: 'at-least-once', atLeastOnce: true, slowHandlerMs: 10 },
+];
+
+export class Worker extends Actor<WorkMessage> {
+  protected readonly kind: WorkerKind;
+  protected readonly place: WorkerPlace;
+  protected readonly instance: Instance;
+
+  constructor(kind: WorkerKind, place: WorkerPlace) {
+    super();
+    this.kind = kind;
+    this.place = place;
+    this.instance = place.registry.born(kind.name, place.process);
+    if (kind.failingStarts !== undefined && place.random.chance(kind.failingStarts)) {
+      place.registry.terminated(this.instance);
+      throw new Error('planted: this constructor fails');
+    }
+  }
+
+  override preStart(): void {
+    this.place.registry.epoch(this.instance, this.context.epoch);
+  }
+
+  override onReceive(message: WorkMessage): void | Promise<void> {
+    const settled = this.place.registry.handling(this.instance);
+    this.place.ledger.handled(message);
+    this.observe(message);
+    const done = () => {
+      this.place.ledger.processed(message);
+      settled();
+      this.#answer(message);
+    };
+    const { slowHandlerMs } = this.kind;
+    if (slowHandlerMs === undefined) {
+      done();
+      return;
+    }
+    return sleep(this.place.process, this.place.random.between(0, slowHandlerMs)).then(done);
+  }
+
+  override postStop(): void | Promise<void> {
+    const { slowStopMs } = this.kind;
+    const ended = () => this.place.registry.terminated(this.instance);
+    if (slowStopMs === undefined) return ended();
+    return sleep(this.place.process, this.place.random.between(0, slowStopMs)).then(ended);
+  }
+
+  /** For kinds that keep state. */
+  protected observe(_message: WorkMessage): void {}
+
+  #answer(message: WorkMessage): void {
+    const { random } = this.place;
+    if (message.ask) {
+      const answer: WorkAnswer = { seq: message.seq, epoch: this.context.epoch };
+      this.context.sender.tell(answer);
+    }
+    if (this.kind.stopsItself !== undefined && random.chance(this.kind.stopsItself)) this.context.stopSelf();
+    if (this.kind.failingHandlers !== undefined && random.chance(this.kind.failingHandlers)) {
+      throw new Error('planted: this handler fails');
+    }
+  }
+}
+
+/** Counts what it has handled, over all moves. */
+export class WarmWorker extends Worker implements WarmHandOver {
+  #handled = 0;
+
+  serializeForHandOver(): Uint8Array {
+    const bytes = new Uint8Array(8);
+    new DataView(bytes.buffer).setFloat64(0, this.#handled);
+    return bytes;
+  }
+
+  restoreFromHandOver(state: Uint8Array): void {
+    this.#handled = new DataView(state.buffer, state.byteOffset, state.byteLength).getFloat64(0);
+  }
+
+  protected override observe(message: WorkMessage): void {
+    this.#handled++;
+    const { place, instance } = this;
+    const expected = place.ledger.handledBy(instance.singleton);
+    if (!place.plannedOnly || expected === this.#handled) return;
+    const text =
+      `warm state counts ${this.#handled} messages, ${expected} were handled (at ${message.stream} ${message.seq})`;
+    place.process.world.fail(new SimulationError('warm', text));
+  }
+}
+
+export function makeWorker(kind: WorkerKind, place: WorkerPlace): Worker {
+  return kind.warm === true ? new WarmWorker(kind, place) : new Worker(kind, place);
+}
+
+function sleep(process: SimProcess, ms: number): Promise<void> {
+  return process.track(new Promise((resolve) => void process.timers.set(ms, resolve)));
+}

@@ -1,0 +1,36 @@
+/** The cluster's secret as HMAC keys: one to prove with, several to accept, so that a secret can be changed in place. */
+
+/**
+ * Rotation in three rolling restarts: `{ current: old, also: [new] }`, then `{ current: new, also: [old] }`, then `new`.
+ * The strength is that of the secret: use at least 16 random bytes, since a peer that is dialled sees one proof.
+ */
+export type Secret = string | { readonly current: string; readonly also: readonly string[] };
+
+/** The key of clusters without a secret. It is public: both sides run the same exchange and prove nothing. */
+const publicKey = 'singlet: no secret configured';
+
+export interface SecretKeys {
+  sign(message: Uint8Array<ArrayBuffer>): Promise<Uint8Array>;
+  /** Constant time in the MAC, and all accepted secrets are tried in every case. */
+  verify(message: Uint8Array<ArrayBuffer>, mac: Uint8Array): Promise<boolean>;
+}
+
+export async function importSecret(secret: Secret | undefined): Promise<SecretKeys> {
+  const current = await importKey(secret === undefined ? publicKey : typeof secret === 'string' ? secret : secret.current);
+  const also = typeof secret === 'object' ? await Promise.all(secret.also.map(importKey)) : [];
+  return {
+    sign: async (message) => new Uint8Array(await crypto.subtle.sign('HMAC', current, message)),
+    async verify(message, mac) {
+      const copy = Uint8Array.from(mac);
+      const results = await Promise.all(
+        [current, ...also].map((key) => crypto.subtle.verify('HMAC', key, copy, message)),
+      );
+      return results.includes(true);
+    },
+  };
+}
+
+function importKey(text: string): Promise<CryptoKey> {
+  const algorithm = { name: 'HMAC', hash: 'SHA-256' };
+  return crypto.subtle.importKey('raw', new TextEncoder().encode(text), algorithm, false, ['sign', 'verify']);
+}

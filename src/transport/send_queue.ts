@@ -1,0 +1,133 @@
+/** Encoded envelopes of one lane on their way to one peer: collected into frames, bounded in number and bytes. */
+import { limits } from '../limits.ts';
+import { type Envelope, fitsFrame, FrameWriter, type Lane, PartWriter } from '../wire/frames.ts';
+
+/** What goes out as one frame, or one message that goes out in parts. All of it is meant for the same process. */
+interface Chunk {
+  /** Undefined: for whoever is there. */
+  readonly uid: string | undefined;
+  readonly writer: FrameWriter | undefined;
+  readonly parts: PartWriter | undefined;
+  /** Empty when the lane keeps none. */
+  readonly envelopes: Envelope[];
+  messages: number;
+  bytes: number;
+}
+
+export interface SendQueueOptions {
+  readonly lane: Lane;
+  /** Whether what cannot be sent is given back; otherwise it is only counted. */
+  readonly keepsEnvelopes: boolean;
+  readonly maxMessages: number;
+  readonly maxBytes: number;
+}
+
+export interface Returned {
+  readonly envelopes: readonly Envelope[];
+  readonly messages: number;
+}
+
+const nothing: Returned = { envelopes: [], messages: 0 };
+
+export class SendQueue {
+  private readonly options: SendQueueOptions;
+  private chunks: Chunk[] = [];
+  private spare: FrameWriter | undefined = undefined;
+  messages = 0;
+  bytes = 0;
+
+  constructor(options: SendQueueOptions) {
+    this.options = options;
+  }
+
+  get empty(): boolean {
+    return this.chunks.length === 0;
+  }
+
+  /** True when the oldest frame has no reason to wait for more. */
+  get frameFull(): boolean {
+    return this.chunks.length > 1 || (this.chunks[0]?.bytes ?? 0) >= limits.batchBytes;
+  }
+
+  /** Takes a copy of `bytes`, the encoded `envelope`. False when the queue is full. */
+  add(bytes: Uint8Array, envelope: Envelope, uid: string | undefined): boolean {
+    const { maxMessages, maxBytes, keepsEnvelopes, lane } = this.options;
+    if (this.messages >= maxMessages || (this.messages > 0 && this.bytes + bytes.length > maxBytes)) return false;
+    let chunk: Chunk;
+    if (fitsFrame(bytes)) {
+      chunk = this.chunkFor(bytes, uid);
+      chunk.writer!.append(bytes);
+    } else {
+      chunk = this.push(uid, undefined, new PartWriter(lane, new Uint8Array(bytes)));
+    }
+    if (keepsEnvelopes) chunk.envelopes.push(envelope);
+    chunk.messages++;
+    chunk.bytes += bytes.length;
+    this.messages++;
+    this.bytes += bytes.length;
+    return true;
+  }
+
+  /** The next frame, in memory of its own; undefined when there is none. `messages` counts those that are now complete. */
+  next(): { readonly frame: Uint8Array; readonly messages: number } | undefined {
+    const head = this.chunks[0];
+    if (head === undefined) return undefined;
+    if (head.writer !== undefined) {
+      const frame = head.writer.take();
+      this.spare = head.writer;
+      this.shift();
+      return { frame, messages: head.messages };
+    }
+    const frame = head.parts!.next();
+    if (!head.parts!.done) return { frame, messages: 0 };
+    this.shift();
+    return { frame, messages: head.messages };
+  }
+
+  /** A new link to process `uid`: parts start again, and what was meant for another process is given back. */
+  relink(uid: string): Returned {
+    this.chunks[0]?.parts?.restart();
+    const foreign = this.chunks.filter((chunk) => chunk.uid !== undefined && chunk.uid !== uid);
+    if (foreign.length === 0) return nothing;
+    this.chunks = this.chunks.filter((chunk) => !foreign.includes(chunk));
+    return this.release(foreign);
+  }
+
+  /** Empties the queue. */
+  drain(): Returned {
+    const all = this.chunks;
+    this.chunks = [];
+    return this.release(all);
+  }
+
+  private release(chunks: readonly Chunk[]): Returned {
+    if (chunks.length === 0) return nothing;
+    let messages = 0;
+    for (const chunk of chunks) {
+      messages += chunk.messages;
+      this.bytes -= chunk.bytes;
+    }
+    this.messages -= messages;
+    return { envelopes: chunks.flatMap((chunk) => chunk.envelopes), messages };
+  }
+
+  private chunkFor(bytes: Uint8Array, uid: string | undefined): Chunk {
+    const tail = this.chunks.at(-1);
+    if (tail?.writer !== undefined && tail.uid === uid && tail.writer.sizeWith(bytes) <= limits.batchBytes) return tail;
+    const writer = this.spare ?? new FrameWriter(this.options.lane);
+    this.spare = undefined;
+    return this.push(uid, writer, undefined);
+  }
+
+  private push(uid: string | undefined, writer: FrameWriter | undefined, parts: PartWriter | undefined): Chunk {
+    const chunk: Chunk = { uid, writer, parts, envelopes: [], messages: 0, bytes: 0 };
+    this.chunks.push(chunk);
+    return chunk;
+  }
+
+  private shift(): void {
+    const head = this.chunks.shift()!;
+    this.messages -= head.messages;
+    this.bytes -= head.bytes;
+  }
+}

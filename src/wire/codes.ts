@@ -1,0 +1,36 @@
+/** The first field of every envelope between nodes. Codes are never reused for another shape. */
+export const codes = {
+  /** User lane: [tell, toPath, senderRef | null, body]. */
+  tell: 1,
+  /** System messages to remote actors: [watch, …], [unwatch, …], [terminated, …]. */
+  watch: 2,
+  unwatch: 3,
+  terminated: 4,
+
+  /** Membership. */
+  join: 10,
+  gossip: 11,
+  gossipDigest: 12,
+  heartbeat: 13,
+  heartbeatAck: 14,
+  pledgeRequest: 15,
+  pledgeAnswer: 16,
+  removedNotice: 17,
+  gatePing: 18,
+  gatePong: 19,
+  joinRefused: 20,
+
+  /** Singleton hand-over (system lane). */
+  handOverRequest: 30,
+  handOverAnswer: 31,
+  stateChunk: 32,
+  relay: 33,
+  handOverWithdraw: 34,
+
+  /** Singleton delivery. */
+  streamOpen: 40,
+  streamOpened: 41,
+  deliver: 42,
+  acknowledge: 43,
+  refuse: 44,
+} as const;

@@ -1,0 +1,163 @@
+import { describe, test } from 'node:test';
+import { assertEquals, assertGreater, assertLess, assertMatch } from '@std/assert';
+import { hostings, tally } from '../../demo/accounting.ts';
+import { type JobSpec, postJob, skippedTicks } from '../../demo/jobs_client.ts';
+import {
+  deadlineMs,
+  exitOf,
+  type ReceivedCall,
+  type Receiver,
+  type RuntimeName,
+  type Scene,
+  scene,
+  sleep,
+  type TestNode,
+  until,
+} from './cluster_process.ts';
+
+const everyMs = 200;
+const jobs = 20;
+
+function specs(receiver: Receiver): readonly JobSpec[] {
+  return Array.from({ length: jobs }, (_, index) => ({ id: `job${index}`, everyMs, url: receiver.url('/hook') }));
+}
+
+/** Posts the jobs a few milliseconds apart, so that the target is called all the time. */
+async function postAll(node: TestNode, receiver: Receiver): Promise<void> {
+  for (const spec of specs(receiver)) {
+    await postJob(node.line.url, spec, deadlineMs);
+    await sleep(everyMs / jobs);
+  }
+}
+
+/** Waits until the instance after `epoch` has made `count` calls. */
+function callsAfter(receiver: Receiver, epoch: number, count: number): Promise<readonly ReceivedCall[]> {
+  return until(`${count} calls after epoch ${epoch}`, deadlineMs, () => {
+    const calls = receiver.calls.filter((call) => call.epoch > epoch);
+    return calls.length >= count ? calls : undefined;
+  });
+}
+
+async function clusterAtWork(
+  s: Scene,
+  kinds: readonly RuntimeName[],
+): Promise<{ nodes: TestNode[]; receiver: Receiver; epoch: number }> {
+  const receiver = await s.receiver();
+  const nodes = await s.cluster(kinds);
+  await postAll(nodes.at(-1)!, receiver);
+  const [first] = await callsAfter(receiver, 0, 5 * jobs);
+  assertEquals(first!.host, nodes[0]!.line.address);
+  return { nodes, receiver, epoch: first!.epoch };
+}
+
+describe('a planned move', () => {
+  const orders: readonly (readonly RuntimeName[])[] = [
+    ['bun', 'deno', 'node'],
+    ['node', 'bun', 'deno'],
+    ['deno', 'node', 'bun'],
+  ];
+  for (const kinds of orders) {
+    test(
+      `SIGTERM to each host in turn: no run lost or doubled (${kinds.join(', ')})`,
+      scene(async (s) => {
+        const { nodes, receiver, epoch } = await clusterAtWork(s, kinds);
+        let last = epoch;
+        for (const [index, node] of nodes.slice(0, 2).entries()) {
+          node.process.signal('SIGTERM');
+          const [next] = await callsAfter(receiver, last, 5 * jobs);
+          assertEquals(next!.host, nodes[index + 1]!.line.address);
+          assertEquals((await exitOf(node.process)).code, 0, node.process.output());
+          last = next!.epoch;
+        }
+        const skipped = await skippedTicks(nodes[2]!.line.url);
+        const calls = [...receiver.calls];
+        const sum = tally(calls, everyMs, skipped);
+        assertEquals([sum.lost, sum.doubled], [0, 0], JSON.stringify(sum));
+        const all = hostings(calls);
+        assertEquals(all.length, 3);
+        for (const hosting of all) {
+          assertEquals(hosting.stale, 0);
+          assertLess(hosting.gapMs ?? 0, 3_000);
+        }
+        console.log(
+          `# gaps of planned moves: ${all.slice(1).map(({ gapMs }) => `${gapMs!.toFixed(1)} ms`).join(', ')}`,
+        );
+      }),
+    );
+  }
+
+  test(
+    'a join moves nothing',
+    scene(async (s) => {
+      const { nodes, receiver, epoch } = await clusterAtWork(s, ['node', 'bun']);
+      const seeds = nodes.map((node) => node.line.address).join(',');
+      await s.startReady('deno', ['--seeds', seeds]);
+      const seen = receiver.calls.length;
+      await until('calls after the join', deadlineMs, () => receiver.calls.length >= seen + 5 * jobs || undefined);
+      assertEquals(new Set(receiver.calls.map((call) => call.epoch)), new Set([epoch]));
+    }),
+  );
+});
+
+describe('a crash of the host', () => {
+  const groups: readonly (readonly RuntimeName[])[] = [
+    ['bun', 'deno', 'node'],
+    ['node', 'bun', 'deno'],
+    ['deno', 'node', 'bun'],
+    ['bun', 'node'],
+    ['node', 'deno'],
+    ['deno', 'bun'],
+  ];
+  for (const kinds of groups) {
+    test(
+      `SIGKILL: the next oldest hosts within 3 s and starts fresh (${kinds.join(', ')})`,
+      scene(async (s) => {
+        const { nodes, receiver, epoch } = await clusterAtWork(s, kinds);
+        const killedAt = performance.now();
+        nodes[0]!.process.signal('SIGKILL');
+        const survivor = nodes.at(-1)!;
+        await postJob(survivor.line.url, specs(receiver)[0]!, deadlineMs);
+        const gapMs = performance.now() - killedAt;
+        await postAll(survivor, receiver);
+        const calls = await callsAfter(receiver, epoch, 3 * jobs);
+        assertEquals(calls[0]!.host, nodes[1]!.line.address);
+        assertEquals(Math.min(...calls.map((call) => call.run)), 1);
+        assertEquals(tally(calls, everyMs, await skippedTicks(survivor.line.url)).lost, 0);
+        assertLess(gapMs, 3_000);
+        console.log(`# SIGKILL with ${kinds.length} nodes: next scheduler answered after ${gapMs.toFixed(0)} ms`);
+      }),
+    );
+  }
+});
+
+describe('a host that sleeps', () => {
+  for (const kinds of [['node', 'bun', 'deno'], ['bun', 'deno', 'node'], ['deno', 'bun', 'node']] as const) {
+    test(
+      `R145: stopped for longer than every timeout, then woken: it calls nobody any more and exits (${kinds[0]})`,
+      scene(async (s) => {
+        const receiver = await s.receiver();
+        const nodes = await s.cluster(kinds);
+        const [host, other] = nodes as [TestNode, TestNode, TestNode];
+        const spec: JobSpec = { id: 'tick', everyMs: 500, url: receiver.url('/hook') };
+        await postJob(other.line.url, spec, deadlineMs);
+        const [first] = await callsAfter(receiver, 0, 3);
+        assertEquals(first!.host, host.line.address);
+        // Right after a call the host is idle: what it does on waking it has not begun before.
+        await sleep(100);
+        host.process.signal('SIGSTOP');
+        await postJob(other.line.url, spec, 60_000);
+        const calls = await callsAfter(receiver, first!.epoch, 3);
+        assertEquals(calls[0]!.host, other.line.address);
+        const wokenAt = performance.now();
+        host.process.signal('SIGCONT');
+        const exit = await exitOf(host.process);
+        assertEquals(exit.code, 1, host.process.output());
+        assertMatch(host.process.stderr.join('\n'), /removed|down|lost/i);
+        await callsAfter(receiver, first!.epoch, calls.length + 4);
+        const begun = calls[0]!.arrivedAt;
+        assertEquals(receiver.calls.filter((call) => call.epoch === first!.epoch && call.arrivedAt > begun), []);
+        assertGreater(wokenAt, begun);
+      }),
+    );
+  }
+});

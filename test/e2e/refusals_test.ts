@@ -1,0 +1,121 @@
+import { describe, test } from 'node:test';
+import { assert, assertEquals, assertFalse, assertMatch } from '@std/assert';
+import {
+  deadlineMs,
+  exitOf,
+  ready,
+  request,
+  runtimes,
+  sameCluster,
+  scene,
+  seedView,
+  sleep,
+  type TestNode,
+  until,
+  withDeadline,
+} from './cluster_process.ts';
+
+const secret = 'correct horse battery staple';
+
+function printed(node: TestNode, pattern: RegExp): Promise<true> {
+  return until(
+    `${node.line.address} prints ${pattern}`,
+    deadlineMs,
+    () => pattern.test(node.process.output()) || undefined,
+  );
+}
+
+describe('a node that does not belong is kept out, and both sides say why', () => {
+  test(
+    'wrong secret',
+    scene(async (s) => {
+      const nodes = await s.cluster(['bun', 'node'], ['--secret', secret]);
+      const seeds = ['--seeds', nodes[0]!.line.address];
+      for (const runtime of runtimes) {
+        const stranger = await s.start(runtime, ['--secret', 'another horse battery staple', ...seeds]);
+        await printed(stranger, /secret/i);
+        await printed(nodes[0]!, /secret/i);
+        await sleep(500);
+        assert(!(await seedView(stranger)).clusterId);
+        for (const text of [stranger.process.output(), nodes[0]!.process.output()]) assertFalse(text.includes('horse'));
+        stranger.process.signal('SIGTERM');
+        await exitOf(stranger.process);
+      }
+      await sameCluster(nodes);
+    }),
+  );
+
+  test(
+    'wrong cluster name',
+    scene(async (s) => {
+      const nodes = await s.cluster(['deno', 'node'], ['--name', 'shop']);
+      const stranger = await s.start('bun', ['--name', 'bank', '--seeds', nodes[0]!.line.address]);
+      await printed(stranger, /name.*shop|shop.*name/i);
+      await sleep(500);
+      assert(!(await seedView(stranger)).clusterId);
+      stranger.process.signal('SIGTERM');
+      await exitOf(stranger.process);
+      await sameCluster(nodes);
+    }),
+  );
+});
+
+/** Opens the cluster's socket, sends what is given, and waits until the node closes it. */
+async function sendAndWait(node: TestNode, frames: readonly Uint8Array<ArrayBuffer>[]): Promise<void> {
+  const url = new URL('/cluster/ws', node.line.url.replace('http', 'ws'));
+  const socket = new WebSocket(url, ['singlet.1']);
+  socket.binaryType = 'arraybuffer';
+  const closed = new Promise<void>((resolve) => {
+    socket.addEventListener('open', () => {
+      for (const frame of frames) socket.send(frame);
+    });
+    socket.addEventListener('close', () => resolve());
+    socket.addEventListener('error', () => resolve());
+  });
+  await withDeadline(closed, () => `${node.line.runtime} closes the socket`);
+}
+
+describe('a node survives what strangers send', () => {
+  for (const runtime of runtimes) {
+    test(
+      `garbage, frames over the limit, silence (${runtime})`,
+      scene(async (s) => {
+        const nodes = await s.cluster([runtime, 'node'], ['--secret', secret]);
+        const [node] = nodes as [TestNode, TestNode];
+        const random = new Uint8Array(2_000).map((_, index) => (index * 7919) % 256);
+        await sendAndWait(node, [random]);
+        await sendAndWait(node, [new Uint8Array(0)]);
+        await sendAndWait(node, [new Uint8Array(5).fill(0x9f)]);
+        await sendAndWait(node, [new Uint8Array(20 * 1024 * 1024)]);
+        // Nothing at all: the handshake has a deadline.
+        await sendAndWait(node, []);
+        await ready(node);
+        await sameCluster(nodes);
+        assertEquals(node.process.exit, undefined);
+      }),
+    );
+
+    test(
+      `wrong paths and methods get a clear answer (${runtime})`,
+      scene(async (s) => {
+        const node = await s.startReady(runtime);
+        const missing = await request(node, '/favicon-of-nothing');
+        assertEquals(missing.status, 404);
+        assertMatch(await missing.text(), /\w/);
+        const plain = await request(node, '/cluster/ws');
+        assertEquals(plain.status, 426);
+        assertMatch(await plain.text(), /websocket/i);
+        const home = await request(node, '/');
+        assertEquals(home.status, 200);
+        assertMatch(home.headers.get('content-type') ?? '', /text\/html/);
+        await home.body?.cancel();
+        const alive = await request(node, '/alive');
+        assertEquals(alive.status, 200);
+        await alive.body?.cancel();
+        const put = await request(node, '/jobs', { method: 'PUT', body: '{}' });
+        assert(put.status === 404 || put.status === 405);
+        await put.body?.cancel();
+      }),
+    );
+  }
+});

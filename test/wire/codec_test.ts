@@ -1,0 +1,353 @@
+import { describe, test } from 'node:test';
+import { assert, assertEquals, assertInstanceOf, assertStrictEquals, assertThrows } from '@std/assert';
+import { limits } from '../../src/limits.ts';
+import { Codec, decode, encode } from '../../src/wire/codec.ts';
+import { DecodeError, SerializationError } from '../../src/wire/errors.ts';
+import type { WireRef } from '../../src/wire/extension.ts';
+
+function roundTrip<T>(value: T): T {
+  return decode(encode(value)) as T;
+}
+
+function refusal(value: unknown): SerializationError {
+  return assertThrows(() => encode(value), SerializationError);
+}
+
+describe('codec: fidelity', () => {
+  test('R121: primitives', () => {
+    const values = [
+      undefined,
+      null,
+      true,
+      false,
+      0,
+      1,
+      -1,
+      23,
+      24,
+      255,
+      256,
+      65535,
+      65536,
+      2 ** 31,
+      -(2 ** 31),
+      2 ** 32,
+    ];
+    for (
+      const value of [...values, -(2 ** 32) - 1, 2 ** 53, 0.1, NaN, Infinity, -Infinity, '', 'ä€😀', 'x'.repeat(70_000)]
+    ) {
+      assert(Object.is(roundTrip(value), value), String(value).slice(0, 50));
+    }
+  });
+
+  test('R121: negative zero at every place', () => {
+    assert(Object.is(roundTrip(-0), -0));
+    assert(Object.is(roundTrip([-0])[0], -0));
+    assert(Object.is(roundTrip({ a: { b: -0 } }).a.b, -0));
+    assert(Object.is(roundTrip(new Map([['k', -0]])).get('k'), -0));
+    assert(Object.is(roundTrip(0), 0));
+  });
+
+  test('R121: bigint of any size', () => {
+    for (
+      const value of [0n, 5n, -5n, 2n ** 63n, 2n ** 64n - 1n, 2n ** 64n, -(2n ** 64n), -(2n ** 64n) - 1n, 7n ** 900n]
+    ) {
+      assertStrictEquals(roundTrip(value), value);
+    }
+  });
+
+  test('R121: dates, also invalid, early and far', () => {
+    for (const time of [0, 1, -1, 1_700_000_000_123, -62_135_596_800_000, 8.64e15, -8.64e15, 8.64e15 - 1, 1e15 + 1]) {
+      assertStrictEquals(roundTrip(new Date(time)).getTime(), time);
+    }
+    const invalid = roundTrip(new Date(NaN));
+    assertInstanceOf(invalid, Date);
+    assert(Number.isNaN(invalid.getTime()));
+  });
+
+  test('R121: Map and Set with any keys, nested', () => {
+    const value = new Map<unknown, unknown>([[1, new Set([1, 'a', null])], ['1', {
+      m: new Map([[{ k: 1 }, undefined]]),
+    }]]);
+    assertEquals(roundTrip(value) as unknown, value as unknown);
+    assertEquals(roundTrip({ plain: new Map([['a', { b: 1 }]]) }), { plain: new Map([['a', { b: 1 }]]) });
+    const keyed = roundTrip(new Map([[-1, 'n'], [NaN, 'nan']]) as Map<unknown, string>);
+    assertEquals([keyed.get(-1), keyed.get(NaN)], ['n', 'nan']);
+  });
+
+  test('R121: bytes, every typed array, ArrayBuffer, DataView; offsets do not matter', () => {
+    const classes = [
+      Uint8Array,
+      Uint8ClampedArray,
+      Uint16Array,
+      Uint32Array,
+      Int8Array,
+      Int16Array,
+      Int32Array,
+      Float32Array,
+      Float64Array,
+    ];
+    for (const Class of classes) {
+      const value = new Class(new ArrayBuffer(64), 8, 3);
+      value.set([1, 2, 250]);
+      const back = roundTrip(['pad', value])[1] as typeof value;
+      assertStrictEquals(back.constructor, Class);
+      assertEquals([...back], [...value]);
+    }
+    assertEquals(roundTrip(new BigInt64Array([-1n, 2n])), new BigInt64Array([-1n, 2n]));
+    assertEquals(roundTrip(new BigUint64Array([2n ** 64n - 1n])), new BigUint64Array([2n ** 64n - 1n]));
+    const buffer = roundTrip(new Uint8Array([1, 2, 3]).buffer);
+    assertInstanceOf(buffer, ArrayBuffer);
+    assertEquals([...new Uint8Array(buffer)], [1, 2, 3]);
+    const view = roundTrip(new DataView(new Uint8Array([9, 1, 2, 9]).buffer, 1, 2));
+    assertInstanceOf(view, DataView);
+    assertEquals([view.byteLength, view.getUint16(0)], [2, 0x0102]);
+  });
+
+  test('R121: RegExp and URL', () => {
+    const pattern = roundTrip(/a\/b+/giu);
+    assertEquals([pattern.source, pattern.flags], ['a\\/b+', 'giu']);
+    const url = roundTrip(new URL('https://example.org/a?b=ä'));
+    assertInstanceOf(url, URL);
+    assertEquals(url.href, 'https://example.org/a?b=%C3%A4');
+  });
+
+  test('R121: errors keep class, name, message, cause and code', () => {
+    const error = Object.assign(new TypeError('bad', { cause: new RangeError('deep') }), { code: 'E_BAD' });
+    const back = roundTrip({ error }).error;
+    assertInstanceOf(back, TypeError);
+    assertEquals([back.name, back.message, back.code], ['TypeError', 'bad', 'E_BAD']);
+    assertInstanceOf(back.cause, RangeError);
+    assertEquals((back.cause as Error).message, 'deep');
+    class OrderError extends Error {
+      override readonly name = 'OrderError';
+    }
+    const own = roundTrip(new OrderError('no'));
+    assertEquals([own instanceof Error, own.name, own.message], [true, 'OrderError', 'no']);
+    assert(!own.stack!.includes('codec_test'));
+    const many = roundTrip(new AggregateError([new SyntaxError('s')], 'all'));
+    assertInstanceOf(many, AggregateError);
+    assertInstanceOf(many.errors[0], SyntaxError);
+  });
+
+  test('R121: undefined and holes', () => {
+    assertEquals(roundTrip([1, undefined, 2]), [1, undefined, 2]);
+    assertEquals(Object.keys(roundTrip({ a: undefined })), ['a']);
+    // deno-lint-ignore no-sparse-arrays
+    const back = roundTrip([1, , 3]);
+    assertEquals([back.length, 1 in back, back[1]], [3, true, undefined]);
+  });
+
+  test('R121: __proto__ and constructor are data', () => {
+    const value = JSON.parse('{"__proto__":{"polluted":true},"constructor":"x","a":1}') as Record<string, unknown>;
+    const back = roundTrip({ value }).value;
+    assertEquals(Object.keys(back), ['__proto__', 'constructor', 'a']);
+    assertEquals(Object.getPrototypeOf(back), Object.prototype);
+    assertEquals(Object.getOwnPropertyDescriptor(back, '__proto__')?.value, { polluted: true });
+    assertEquals(({} as Record<string, unknown>).polluted, undefined);
+    assertEquals(roundTrip({ hasOwnProperty: 1, toString: 2, valueOf: 3 }) as unknown, {
+      hasOwnProperty: 1,
+      toString: 2,
+      valueOf: 3,
+    });
+  });
+
+  test('a null-prototype object becomes a plain one; an iterator on it is not run', () => {
+    const value = Object.assign(Object.create(null) as Record<PropertyKey, unknown>, { a: 1 });
+    value[Symbol.iterator] = () => {
+      throw new Error('must not run');
+    };
+    assertEquals(roundTrip(value), { a: 1 });
+  });
+
+  test('text with a byte-order mark, also as a key', () => {
+    const text = `\ufeff${'x'.repeat(100)}`;
+    assertEquals(roundTrip([text, { [text]: 1 }]), [text, { [text]: 1 }]);
+    assertEquals(roundTrip('\ufeffshort'), '\ufeffshort');
+  });
+
+  test('lone surrogates become U+FFFD', () => {
+    const back = roundTrip(`a\ud800b${'x'.repeat(100)}`);
+    assert(back.startsWith('a') && !back.includes('\ud800') && back.includes('\ufffd'));
+  });
+
+  test("large objects around the library's edges", () => {
+    for (const count of [23, 24, 255, 256, 65_535, 65_536]) {
+      const value = Object.fromEntries(Array.from({ length: count }, (_, i) => [`k${i}`, i]));
+      const back = roundTrip(value);
+      assertEquals([Object.keys(back).length, back[`k${count - 1}`]], [count, count - 1]);
+    }
+    for (const length of [63, 64, 65, 255, 256, 32_767, 65_535, 65_536]) {
+      for (const piece of ['a', 'ä', '😀']) {
+        assertStrictEquals(roundTrip([piece.repeat(length)])[0], piece.repeat(length));
+      }
+    }
+  });
+});
+
+describe('codec: sharing', () => {
+  test('R122: shared references stay shared', () => {
+    const address = { city: 'X', seen: new Date(5) };
+    const tags = new Set(['a']);
+    const back = roundTrip({ home: address, work: address, list: [tags, tags, address.seen] }) as any;
+    assertStrictEquals(back.home, back.work);
+    assertStrictEquals(back.list[0], back.list[1]);
+    assertStrictEquals(back.list[2], back.home.seen);
+    assertEquals(back.home.city, 'X');
+  });
+
+  test('R122: sharing inside shared things, many objects, Map keys', () => {
+    const inner = { n: -0 };
+    const outer = { inner, again: inner };
+    const filler = Array.from({ length: 200 }, (_, i) => ({ i }));
+    const back = roundTrip({ filler, a: outer, b: outer, map: new Map([[inner, outer]]) });
+    assertStrictEquals(back.a, back.b);
+    assertStrictEquals(back.a.inner, back.a.again);
+    assertStrictEquals([...back.map.keys()][0], back.a.inner);
+    assertStrictEquals([...back.map.values()][0], back.a);
+  });
+
+  test('R121: cycles are refused by name, whatever they go through', () => {
+    const value: any = { a: { list: [1] } };
+    value.a.list.push(value.a);
+    assertEquals(refusal(value).field, 'a.list[1]');
+    const map = new Map<string, unknown>();
+    map.set('self', map);
+    assert(refusal({ map }).message.includes('cycle'));
+    const error = new Error('x');
+    error.cause = error;
+    assert(refusal(error).message.includes('cycle'));
+  });
+});
+
+describe('codec: refusals', () => {
+  test('R121: functions, symbols, promises and class instances are named', () => {
+    class Account {}
+    assertEquals(refusal({ a: { items: [0, 1, 2, { fn() {} }] } }).field, 'a.items[3].fn');
+    assertEquals(refusal([Symbol('s')]).field, '[0]');
+    assertEquals(refusal({ p: Promise.resolve() }).rule.includes('await'), true);
+    assertEquals(refusal({ who: new Account() }).rule.includes('Account'), true);
+    assertEquals(refusal(new Map([['a', 1], ['b', () => 1]] as [string, unknown][])).field, 'entry(1)');
+    for (const value of [new WeakMap(), new Number(1), new (class extends Array {})(), new (class extends Map {})()]) {
+      refusal(value);
+    }
+    refusal(() => 1);
+    refusal(Object.create({ inherited: 1 }));
+  });
+
+  test('a throwing getter and a getter that encodes are refusals', () => {
+    const bad = {
+      get x(): number {
+        throw new Error('boom');
+      },
+    };
+    assert(refusal(bad).message.includes('boom'));
+    const reentrant = {
+      get x(): unknown {
+        return encode(1);
+      },
+    };
+    refusal(reentrant);
+    assertEquals(roundTrip({ ok: 1 }), { ok: 1 });
+  });
+
+  test('depth and items are bounded at the sender, with no way past by tags', () => {
+    const nest = (depth: number, wrap: (inner: unknown) => unknown) => {
+      let value: unknown = 1;
+      for (let i = 0; i < depth; i++) value = wrap(value);
+      return value;
+    };
+    refusal(nest(limits.depth + 1, (inner) => [inner]));
+    refusal(nest(100_000, (inner) => [inner]));
+    roundTrip(nest(limits.depth, (inner) => [inner]));
+    for (let depth = 1; depth <= limits.depth; depth++) {
+      const value = nest(depth, (inner) => new Map([['k', inner]]));
+      let bytes: Uint8Array;
+      try {
+        bytes = encode(value);
+      } catch (error) {
+        assertInstanceOf(error, SerializationError);
+        continue;
+      }
+      decode(bytes);
+    }
+    refusal(new Array(2 ** 31));
+    refusal(new Array(limits.itemsPerFrame).fill(0));
+    refusal(7n ** 1_000_000n);
+  });
+
+  test('after a refusal the codec is as before', () => {
+    for (let i = 0; i < 100; i++) refusal({ a: 'x'.repeat(i), f: () => 0 });
+    assertEquals(roundTrip({ a: [1, 2, 3] }), { a: [1, 2, 3] });
+  });
+});
+
+describe('codec: memory', () => {
+  test('decoded bytes do not alias the input; encoded bytes are not overwritten', () => {
+    const encoded = encode({ data: new Uint8Array([1, 2, 3]), wide: new Float64Array([1]) });
+    const copy = encoded.slice();
+    encode({ other: 'zzzzzzzzzzzzzzzzzzzzzzzzzzz' });
+    assertEquals(encoded, copy);
+    const back = decode(encoded) as { data: Uint8Array; wide: Float64Array };
+    encoded.fill(0);
+    assertEquals([...back.data, ...back.wide], [1, 2, 3, 1]);
+    assertStrictEquals(back.data.constructor, Uint8Array);
+    assertStrictEquals(back.data.buffer.byteLength, 3);
+  });
+
+  test('a 3 MiB message, then a small one', () => {
+    const big = new Uint8Array(3 * 1024 * 1024).fill(7);
+    assertEquals(roundTrip({ big }).big.length, big.length);
+    assertEquals(roundTrip('small ä'.repeat(20)), 'small ä'.repeat(20));
+  });
+});
+
+describe('codec: refs and classes', () => {
+  class Ref {
+    readonly wire: WireRef;
+    constructor(wire: WireRef) {
+      this.wire = wire;
+    }
+  }
+  const refs = {
+    toWire: (value: object): WireRef | undefined => (value instanceof Ref ? value.wire : undefined),
+    fromWire: (wire: WireRef): unknown => new Ref(wire),
+  };
+
+  test('R121: refs anywhere become refs', () => {
+    const codec = new Codec({ refs });
+    const ref = new Ref(['a:1', 'u', '/user/x', 3]);
+    const value = { list: [ref], map: new Map([[ref, ref]]), set: new Set([ref]) };
+    const back = codec.decode(codec.encode(value)) as typeof value;
+    assertInstanceOf(back.list[0], Ref);
+    assertEquals(back.list[0].wire, ref.wire);
+    assertStrictEquals([...back.set][0], back.list[0]);
+    assertStrictEquals(back.map.get(back.list[0]), back.list[0]);
+  });
+
+  test('refs are refused where nobody knows refs', () => {
+    refusal({ ref: new Ref(['a:1', 'u', '/user/x', 3]) });
+    assertThrows(() => decode(new Codec({ refs }).encode(new Ref(['a:1', 'u', '/x', 0]))), DecodeError);
+  });
+
+  test('a class with a codec arrives as its class; unknown ones cost one message', () => {
+    class Money {
+      readonly cents: bigint;
+      constructor(cents: bigint) {
+        this.cents = cents;
+      }
+    }
+    const money = {
+      name: 'Money',
+      Class: Money,
+      toWire: (value: Money) => ({ cents: value.cents }),
+      fromWire: (data: unknown) => new Money((data as { cents: bigint }).cents),
+    };
+    const codec = new Codec({ classes: [money] });
+    const back = codec.decode(codec.encode({ price: new Money(5n) })) as { price: Money };
+    assertInstanceOf(back.price, Money);
+    assertStrictEquals(back.price.cents, 5n);
+    assertThrows(() => decode(codec.encode(new Money(1n))), DecodeError, 'Money');
+    assertThrows(() => codec.register(money), TypeError);
+  });
+});
