@@ -7,7 +7,7 @@
  *     npm run sim -- --seeds 1..60 --hashes          one line per run: to compare runtimes
  *
  * Options: --profile NAME (default: the profiles take turns), --program NAME, --nodes N, --seconds S (length of the fault
- * phase), --no-shrink, --verbose (every event). Exit code 0: all passed; 1: a rule was broken; 2: bad usage.
+ * phase), --faults 0,3 (only these of the drawn faults), --no-shrink, --verbose (every event). Exit code 0: all passed; 1: a rule was broken; 2: bad usage.
  */
 import process from 'node:process';
 import { parseArgs } from 'node:util';
@@ -27,6 +27,7 @@ interface Choice {
   readonly program: Program;
   readonly nodes: number | undefined;
   readonly until: number | undefined;
+  readonly keep: readonly number[] | undefined;
   readonly hashes: boolean;
   readonly shrink: boolean;
   readonly verbose: boolean;
@@ -44,6 +45,7 @@ function readChoice(): Choice {
       program: { type: 'string', default: programNames()[0] ?? '' },
       nodes: { type: 'string' },
       seconds: { type: 'string' },
+      faults: { type: 'string' },
       hashes: { type: 'boolean', default: false },
       'no-shrink': { type: 'boolean', default: false },
       verbose: { type: 'boolean', default: false },
@@ -61,6 +63,7 @@ function readChoice(): Choice {
     program: programNamed(values.program),
     nodes: numberOf('nodes', values.nodes),
     until: seconds === undefined ? undefined : seconds * 1_000,
+    keep: readFaults(values.faults),
     hashes: values.hashes,
     shrink: !values['no-shrink'],
     verbose: values.verbose,
@@ -78,6 +81,11 @@ function readSeeds(seed: string | undefined, seeds: string | undefined, minutes:
     return [Number(range[1]), Number(range[2])];
   }
   return minutes === undefined ? [1, profileNames().length] : [1, Number.MAX_SAFE_INTEGER];
+}
+
+function readFaults(text: string | undefined): number[] | undefined {
+  if (text === undefined) return undefined;
+  return text === 'none' ? [] : text.split(',').map((part) => numberOf('faults', part) ?? 0);
 }
 
 function numberOf(option: string, text: string | undefined): number | undefined {
@@ -100,6 +108,7 @@ async function runOne(choice: Choice, seed: number): Promise<SimulationResult> {
     profile: profileOf(choice, seed),
     ...(choice.nodes === undefined ? {} : { nodes: choice.nodes }),
     ...(choice.until === undefined ? {} : { until: choice.until }),
+    ...(choice.keep === undefined ? {} : { keep: choice.keep }),
     ...(choice.verbose ? { onTrace: (entry) => console.log(formatEntry(entry)) } : {}),
   });
   if (choice.hashes) {

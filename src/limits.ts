@@ -51,6 +51,10 @@ export const limits = {
   handOverChunkBytes: 256 * 1024,
   /** Sender streams a host keeps a duplicate filter for. */
   streams: 10_000,
+  /** Actors of this node that one peer may watch at a time. */
+  watchesPerPeer: 100_000,
+  /** Characters of an actor's path from outside. */
+  pathChars: 4_096,
   /** Asks in flight per node. */
   asks: 100_000,
   /** Messages in one mailbox from which on a warning is logged. */

@@ -125,6 +125,9 @@ describe('the rules find what they are for', () => {
     const logic = { path: 'src/actor/a.ts', text: 'export function a() {}' };
     assertEquals(rules.mirrorTests([logic]).length, 1);
     assertEquals(rules.mirrorTests([logic, { path: 'test/actor/a_test.ts', text: '' }]).length, 0);
+    const text = "import { a } from '../../src/actor/a.ts';";
+    assertEquals(rules.mirrorTests([logic, { path: 'test/actor/b_test.ts', text }]).length, 0);
+    assertEquals(rules.mirrorTests([logic, { path: 'test/wire/b_test.ts', text }]).length, 1);
     assertEquals(
       rules.mirrorTests([{ path: 'src/a.ts', text: 'export interface A { b: () => void }\nexport const c = 1;' }]),
       [],

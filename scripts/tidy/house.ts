@@ -60,6 +60,8 @@ export const bannedGlobals: readonly { kind: GlobalKind; pattern: RegExp; instea
 
 /** The files that are the real world, or that need real secrets. */
 export const realEnvironment: readonly { path: string; uses: readonly GlobalKind[] }[] = [
+  { path: 'src/actor/real_environment.ts', uses: ['time', 'timers', 'randomness'] },
+  { path: 'src/actor/real_turns.ts', uses: ['timers'] },
   // The one place where a log meets the console.
   { path: 'src/actor/logger.ts', uses: ['time', 'console'] },
   // The simulator lets the promises of the code under test settle between two events of virtual time.

@@ -129,24 +129,51 @@ export function mirrorOf(path: string): string {
   return `test/${inside.replace(/\.ts$/, '_test.ts')}`;
 }
 
+/**
+ * A file with logic is tested by the file of its name, or by another test of the same folder that imports it itself; one
+ * that only runs through others must be listed in `testedElsewhere`, with the test that runs it.
+ */
 export function mirrorTests(files: readonly SourceFile[]): Problem[] {
   const paths = new Set(files.map((file) => file.path));
+  const imported = directImports(files);
   return files
     .filter(({ path }) => /^(src|adapters)\//.test(path) && isTypeScript(path) && !path.endsWith('.d.ts'))
-    .filter(({ path }) => !path.endsWith('/mod.ts') && !house.testedElsewhere.some((item) => item.path === path))
-    .filter(({ path, text }) => hasLogic(text) && !paths.has(mirrorOf(path)))
+    .filter(({ path }) =>
+      !/(?:\/mod|errors?)\.ts$/.test(path) && !house.testedElsewhere.some((item) => item.path === path)
+    )
+    .filter(({ path, text }) => hasLogic(text) && !paths.has(mirrorOf(path)) && !imported.has(path))
     .map(({ path }) => ({ path, line: 1, message: `has no test: expected ${mirrorOf(path)}` }));
+}
+
+/** Source files that a test in their mirrored folder, or a contract suite, imports by name. */
+function directImports(files: readonly SourceFile[]): Set<string> {
+  const imported = new Set<string>();
+  for (const { path, text } of files) {
+    if (!/^test\/.*_test\.ts$/.test(path)) continue;
+    const folder = path.slice(0, path.lastIndexOf('/'));
+    for (const { specifier, typeOnly } of listImports(text)) {
+      const target = typeOnly ? undefined : resolvePath(path, specifier);
+      if (target === undefined) continue;
+      const mirrored = mirrorOf(target);
+      if (folder === mirrored.slice(0, mirrored.lastIndexOf('/')) || folder === 'test/contract') imported.add(target);
+    }
+  }
+  return imported;
 }
 
 /** Exceptions that no longer excuse anything must go. */
 export function staleExceptions(files: readonly SourceFile[]): Problem[] {
   const paths = new Set(files.map((file) => file.path));
   const missing = (path: string, list: string, fine: boolean): Problem[] =>
-    fine ? [] : [{ path: 'scripts/tidy/house.ts', line: 1, message: `${list} names ${path}, which does not exist` }];
+    fine ? [] : [{
+      path: 'scripts/tidy/house.ts',
+      line: 1,
+      message: `${list} names ${path}, which does not exist or needs no exception`,
+    }];
   return [
     ...realEnvironment.flatMap(({ path }) => missing(path, 'realEnvironment', paths.has(path))),
     ...house.testedElsewhere.flatMap(({ path, by }) => [
-      ...missing(path, 'testedElsewhere', paths.has(path)),
+      ...missing(path, 'testedElsewhere', paths.has(path) && !paths.has(mirrorOf(path))),
       ...missing(by, 'testedElsewhere', paths.has(by)),
     ]),
   ];

@@ -53,10 +53,10 @@ export class Cell extends CellSupervision {
     return new Cell(this.system, this, name, source, options, guardian);
   }
 
-  /** A guardian below this one, made on demand. */
+  /** The child of this name, whatever actor it is; a guardian is made where there is none. */
   guardianChild(name: string, source: ActorOrFactory<any>): Cell {
     const existing = this.childCell(name);
-    if (existing?.guardian === true && existing.phase < phases.stopping) return existing;
+    if (existing !== undefined && existing.phase < phases.stopping) return existing;
     checkName(name);
     return this.adopt(source, name, checkSpawnOptions(undefined), true);
   }

@@ -8,9 +8,10 @@ import { limits } from '../limits.ts';
 import { codes } from '../wire/codes.ts';
 import { Alarm } from './alarm.ts';
 import type { MemberChange } from './contract.ts';
-import { isActiveUid } from './convergence.ts';
-import { decode } from './gossip_codec.ts';
+import { isActiveUid, leaderOf } from './convergence.ts';
+import { decode, encodeRecord } from './gossip_codec.ts';
 import { compareSides, rankOf, type SideRank } from './heal.ts';
+import { selfRecord } from './membership.ts';
 import type { NodeContext } from './node_context.ts';
 import { isActive } from './transitions.ts';
 import { addressOf, countOf, fail, flagOf, textOf } from './wire_checks.ts';
@@ -24,7 +25,7 @@ const unfoundedEveryMs = 1_000;
 const lostKept = 32;
 const lostForMs = 60 * 60 * 1_000;
 /** A member that we do not know yet may just be ahead of its gossip. */
-const unknownForMs = 5_000;
+const unknownForMs = 3_000;
 const noticeEveryMs = 500;
 /** After a long pause of its own a node believes whoever says that it is out. */
 const doubtMs = 10_000;
@@ -93,14 +94,30 @@ export class HealWatch {
     const { kind, uid, rank } = decoded.value;
     const state = this.#node.membership();
     if (state.phase !== 'member' || (kind !== 'side' && uid !== state.selfUid)) return;
+    const known = isActiveUid(state.gossip, from.uid);
     const inDoubt = this.#node.environment.clock.now() < this.#doubtUntil && rank.clusterId === state.gossip.clusterId;
-    if (kind !== 'side' && (inDoubt || isActiveUid(state.gossip, from.uid))) {
+    if (kind === 'unknown' && known && !inDoubt && !this.#isOut(from)) return;
+    if (kind !== 'side' && (inDoubt || known)) {
       return this.#node.dispatch({ kind: 'end', why: 'this node was removed', selfDown: true, rejoin: true });
     }
     const order = compareSides(rankOf(state.gossip), rank);
     if (order < 0 && !isActiveUid(state.gossip, from.uid)) return this.#notice(from.address, from.uid, 'side');
     if (order < 0 || (order === 0 && kind === 'side')) return;
     this.#lose(rank);
+  }
+
+  /**
+   * A member does not know this node. It may be cut off from those who do: while this node is still joining it asks that
+   * member as well to let it in. Only the leader knows everybody who is up.
+   */
+  #isOut(from: PeerIdentity): boolean {
+    const state = this.#node.membership();
+    const self = selfRecord(state);
+    if (self.status === 'joining') {
+      this.#node.send(from.address, [codes.join, encodeRecord(self), this.#node.settings.fingerprint]);
+      return false;
+    }
+    return leaderOf(state.gossip.records)?.uid === from.uid;
   }
 
   /** The other side lives on: this one learns it as a whole, each node ends and may come back as a new uid. */

@@ -26,6 +26,8 @@ export const seedingTimes = {
   /** How long a pledge binds who gave it; the candidate counts on a little less. */
   pledge: 3_000,
   pledgeUsable: 2_900,
+  /** How long a candidate waits for the answers before it asks the seeds again. */
+  pledgeWait: 500,
   joinRetry: 300,
   joinGiveUp: 3_000,
 } as const;
@@ -231,7 +233,8 @@ function decide(state: Seeding, now: number): SeedingStep {
   if (!isFirst || bound || alive.length + 1 < majorityOf(settings.seeds)) return { state, effects: [wake] };
   const candidacy: Candidacy = { nonce: state.round, sentAt: now, pledges: new Map() };
   const requests: SeedingEffect[] = alive.map(({ address }) => ({ kind: 'request-pledge', to: address, nonce: state.round }));
-  return { state: { ...state, candidacy }, effects: [...requests, wake] };
+  const nextRoundAt = Math.max(state.nextRoundAt, now + seedingTimes.pledgeWait);
+  return { state: { ...state, candidacy, nextRoundAt }, effects: [...requests, { kind: 'wake', at: nextRoundAt }] };
 }
 
 function pledgeRequested(state: Seeding, from: PeerIdentity, nonce: number, now: number): SeedingStep {

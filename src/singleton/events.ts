@@ -3,7 +3,7 @@ import type { Address } from '../transport/contract.ts';
 
 /** An instance has started on this node. */
 export class SingletonHosted {
-  readonly kind = 'singleton-hosted';
+  readonly kind = 'SingletonHosted';
   readonly name: string;
   readonly host: Address;
   readonly epoch: number;
@@ -23,7 +23,7 @@ export class SingletonHosted {
 
 /** The instance on this node has ended. */
 export class SingletonStopped {
-  readonly kind = 'singleton-stopped';
+  readonly kind = 'SingletonStopped';
   readonly name: string;
   readonly host: Address;
   readonly epoch: number;
@@ -38,7 +38,7 @@ export class SingletonStopped {
 
 /** The one exception to "never two": this node hosts although silent members gave no answer (policy `host-anyway`). */
 export class SingletonHostedAnyway {
-  readonly kind = 'singleton-hosted-anyway';
+  readonly kind = 'SingletonHostedAnyway';
   readonly name: string;
   readonly host: Address;
   readonly silent: readonly Address[];

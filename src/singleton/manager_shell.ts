@@ -133,26 +133,30 @@ export class ManagerShell {
     const { clock } = node.environment;
     this.claim = { epoch, plannedSince, since: clock.wall() };
     this.lastHandOver = { ...report, at: clock.wall() };
-    const instance: Instance = new Instance(
-      system,
-      start,
-      { epoch, gate: node.gate, warm: previous?.state },
-      {
-        started: () => this.feed({ kind: 'instance-started', epoch }),
-        ended: (cause, state, killed) => {
-          if (killed) this.host.interrupted(killed.returned);
-          this.#ended(epoch, cause, state);
-        },
-        settled: (receipt, failed) => this.host.settled(receipt, failed),
-        warn: (message, fields) => node.environment.log.warn(`singleton ${this.name}: ${message}`, fields),
-      },
-    );
-    this.#instance = instance;
+    try {
+      this.#instance = this.#spawn(system, start, epoch, previous?.state);
+    } catch (error) {
+      node.environment.log.error(`singleton ${this.name}: the instance could not be spawned`, { error });
+      return this.#ended(epoch, 'died', null);
+    }
     const { reason, from, gapMs } = report;
     node.environment.log.info(`singleton ${this.name}: this node hosts`, { epoch, reason, from, gapMs });
     this.#publish(new SingletonHosted({ name: this.name, host: node.address, epoch, reason, from, gapMs }));
     this.#port.changed();
     this.#port.hosting();
+  }
+
+  #spawn(system: ActorSystem, start: ResolvedStart<any>, epoch: number, warm: Uint8Array | null | undefined): Instance {
+    const { node } = this.#port;
+    return new Instance(system, start, { epoch, gate: node.gate, warm }, {
+      started: () => this.feed({ kind: 'instance-started', epoch }),
+      ended: (cause, state, killed) => {
+        if (killed) this.host.interrupted(killed.returned);
+        this.#ended(epoch, cause, state);
+      },
+      settled: (receipt, failed) => this.host.settled(receipt, failed),
+      warn: (message, fields) => node.environment.log.warn(`singleton ${this.name}: ${message}`, fields),
+    });
   }
 
   #stop(epoch: number, collect: boolean): void {

@@ -84,14 +84,14 @@ function checkTransitions(name: string, observed: Observed, view: MembershipView
   }
 }
 
-/** The leader is the oldest `up` member; while it stays `up`, nothing that joins takes its place. */
+/** The leader is the oldest `up` member, if there is one; while it stays `up`, nothing that joins takes its place. */
 function checkLeader(name: string, before: MembershipView | undefined, view: MembershipView): void {
   const oldest = view.members.find((member) => member.status === 'up');
-  if (oldest?.uid !== view.leader?.uid) {
+  if (oldest !== undefined && oldest.uid !== view.leader?.uid) {
     broken('S4', name, `the leader is ${label(view.leader)}, the oldest up member ${label(oldest)}`);
   }
   const previous = before?.leader;
-  if (previous === undefined || previous.uid === view.leader?.uid) return;
+  if (previous?.status !== 'up' || previous.uid === view.leader?.uid) return;
   const still = view.members.find((member) => member.uid === previous.uid);
   if (still?.status === 'up') {
     broken('S4', name, `${label(view.leader)} took over from ${label(previous)}, which is up`);

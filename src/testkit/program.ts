@@ -15,6 +15,8 @@ export interface RunContext {
 
 export interface Program {
   readonly name: string;
+  /** See `WorldOptions.drain`; default `always`. */
+  readonly drain?: 'always' | 'tracked';
   /** Called once per run, before any process starts. */
   create(context: RunContext): ProgramRun;
 }

@@ -1,6 +1,6 @@
 /** A failed run in readable form. */
 import { describeFault } from './fault.ts';
-import type { SimulationResult } from './simulate.ts';
+import type { Plan, SimulationResult } from './simulate.ts';
 import { formatEntry } from './trace.ts';
 
 /** Seed, broken rule, fault list and the last `perNode` events of each node. Default 25. */
@@ -14,7 +14,10 @@ export function formatReport(result: SimulationResult, perNode = 25): string {
   lines.push(`  hosts: ${plan.hosts.map((host) => `${host.name}=${host.address}`).join(' ')}`);
   lines.push(`  hash ${result.hash}, ${result.steps} steps, ${(result.virtualMs / 1000).toFixed(1)} virtual seconds`);
   if (failure === undefined) return lines.join('\n');
-  lines.push(`  replay: npm run sim -- --seed ${plan.seed} --profile ${plan.profile.name} --program ${result.program}`);
+  const chosen = chosenFaults(plan);
+  lines.push(
+    `  replay: npm run sim -- --seed ${plan.seed} --profile ${plan.profile.name} --program ${result.program}${chosen}`,
+  );
   lines.push(`  faults (${plan.faults.length}), over at ${(plan.faultsEnd / 1000).toFixed(3)}s:`);
   for (const fault of plan.faults) lines.push(`    ${describeFault(fault)}`);
   for (const name of ['-', ...plan.hosts.map((host) => host.name)]) {
@@ -24,4 +27,11 @@ export function formatReport(result: SimulationResult, perNode = 25): string {
     for (const entry of entries) lines.push(`    ${formatEntry(entry)}`);
   }
   return lines.join('\n');
+}
+
+/** The option that replays a shrunk run; empty when nothing was left out. */
+function chosenFaults(plan: Plan): string {
+  if (plan.faults.length === plan.drawn.length) return '';
+  const indexes = plan.faults.map((fault) => plan.drawn.indexOf(fault));
+  return ` --faults ${indexes.length === 0 ? 'none' : indexes.join(',')}`;
 }

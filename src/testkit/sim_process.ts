@@ -14,7 +14,7 @@ const turnMs = 0.01;
 /** Keeps a timer from firing a rounding error before its deadline. */
 const timerSlackMs = 1e-6;
 
-export class SimProcess implements Environment {
+export class SimProcess {
   readonly world: World;
   readonly host: SimHost;
   /** Counts the processes of this host from 1. */
@@ -25,6 +25,8 @@ export class SimProcess implements Environment {
   readonly random: Random;
   readonly turns: Turns;
   readonly log: Logger;
+  /** What the code under test gets. */
+  readonly environment: Environment;
   /** Promises of the code under test that have not settled; while there are any, each step drains promise reactions. */
   pendingAsync = 0;
   #alive = true;
@@ -49,6 +51,8 @@ export class SimProcess implements Environment {
     this.timers = { set: (delayMs, run) => this.#setTimer(delayMs, run) };
     this.turns = { schedule: (run) => void world.schedule(world.now + turnMs, this, 'turn', run) };
     this.log = createLogger(world, host.name, logLevel);
+    const { clock, timers, random, turns, log } = this;
+    this.environment = { clock, timers, random, turns, log };
   }
 
   get alive(): boolean {

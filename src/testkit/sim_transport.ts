@@ -13,6 +13,8 @@ import type {
   Transport,
   TransportEvents,
 } from '../transport/contract.ts';
+import { splitAddress } from '../cluster/member.ts';
+import { ListenError } from '../transport/errors.ts';
 import { SimEnd } from './sim_connection.ts';
 import type { SimProcess } from './sim_process.ts';
 
@@ -54,7 +56,7 @@ export class SimTransport implements Transport {
       new Promise((resolve, reject) => {
         this.#soon(() => {
           if (this.process.world.network.listen(this)) resolve(this.identity.address);
-          else reject(new Error(`ListenError: ${this.identity.address} is in use`));
+          else reject(listenError(this.identity.address));
         });
       }),
     );
@@ -283,4 +285,9 @@ class Attempt<T> {
 
 function failure(reason: DialReason, detail: string): DialFailure {
   return { reason, code: reason, detail };
+}
+
+function listenError(address: Address): ListenError {
+  const [host, port] = splitAddress(address);
+  return new ListenError(host, port, 'port-in-use');
 }

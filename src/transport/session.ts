@@ -19,7 +19,9 @@ import type { SecretKeys } from './secret_keys.ts';
 const heldFrames = 256;
 const heldBytes = 2 * limits.frameBytes;
 
-const droppedClose: LinkClose = { code: 1006, reason: 'the runtime dropped a frame', clean: false };
+/** Tells the peer that frames to it were lost: a loss on both sides, whoever sends the close. */
+const droppedCode = 4500;
+const droppedClose: LinkClose = { code: droppedCode, reason: 'the runtime dropped a frame', clean: false };
 
 export interface SessionOwner {
   /** Both sides have proved themselves. Frames follow only after this has returned. */
@@ -160,14 +162,14 @@ export class Session {
 
   /** A frame was lost on the way out: the link is worth nothing any more, and the peer may not answer a close. */
   #dropped(): void {
-    this.#socket.close(4500, 'overloaded');
+    this.#socket.close(droppedCode, droppedClose.reason);
     this.#environment.turns.schedule(() => this.#linkClosed(droppedClose));
   }
 
   #socketClosed(close: LinkClose): void {
     if (this.#ended) return;
     this.#ended = true;
-    if (this.#link !== undefined) this.#linkClosed(close);
+    if (this.#link !== undefined) this.#linkClosed(close.code === droppedCode ? droppedClose : close);
     else this.#fail(failureOf(close));
     this.#owner.ended(this);
   }

@@ -1,11 +1,16 @@
 /** The first field of every envelope between nodes. Codes are never reused for another shape. */
 export const codes = {
-  /** User lane: [tell, toPath, senderRef | null, body]. */
+  /**
+   * User lane: [tell, path, sender, body, incarnation]. `sender` is null, a ref, or [path, incarnation] for an actor of
+   * the sending node. Incarnation 0 means whoever is there.
+   */
   tell: 1,
-  /** System messages to remote actors: [watch, …], [unwatch, …], [terminated, …]. */
+  /** Death watch, system lane: [watch | unwatch, path, incarnation], [terminated, path, incarnation, cause]. */
   watch: 2,
   unwatch: 3,
   terminated: 4,
+  /** User lane, so that it comes after messages sent before: [stop, path, incarnation]. */
+  stop: 5,
 
   /** Membership. */
   join: 10,

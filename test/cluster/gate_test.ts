@@ -22,6 +22,9 @@ describe('rule 2: until when a host may handle messages', () => {
 
   test('for ever without a strategy', () => {
     assertEquals(deadline(new ManualDowning(), 'A B C D E', {}), Infinity);
+    const ungated = { name: 'own', gated: false, decide: () => new Set<string>(), keeps: () => false };
+    assertEquals(deadline(ungated, 'A B C', {}), Infinity);
+    assertEquals(deadline(ungated, 'Ad B C', {}), -Infinity, 'but never while it is down');
   });
 
   test('until the window after the sending of the ping that completed a winning side', () => {

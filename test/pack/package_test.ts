@@ -31,7 +31,12 @@ const program = `
 import * as core from 'singlet';
 import * as cluster from 'singlet/cluster';
 import * as http from 'singlet/http';
-for (const part of ['coordination', 'persistence', 'testkit', 'node']) await import('singlet/' + part);
+import manifest from 'singlet/package.json' with { type: 'json' };
+const own = globalThis.Bun ? './bun' : globalThis.Deno ? './deno' : './node';
+const others = ['./bun', './deno', './node', './package.json'].filter((name) => name !== own);
+for (const name of Object.keys(manifest.exports)) {
+  if (!others.includes(name)) await import('singlet' + name.slice(1));
+}
 console.log(typeof core.ActorSystem.create, typeof cluster.SingletonKey.of, typeof http.createApp);
 `;
 

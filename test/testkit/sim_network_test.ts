@@ -292,7 +292,7 @@ describe('simulated network', () => {
       .start({ accepted: () => {}, frame: () => {}, closed: () => {}, listenerLost: () => {} })
       .catch((reason) => error = String(reason));
     await net.world.advance(10);
-    assertEquals(error.includes('in use'), true);
+    assertEquals(error.includes('port'), true);
     await net.link('n1', 'n2');
     void net.node('n2').transport.stop();
     await net.world.advance(100);

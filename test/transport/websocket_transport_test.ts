@@ -2,7 +2,7 @@ import { test } from 'node:test';
 import { assert, assertEquals, assertFalse, assertStringIncludes, assertThrows } from '@std/assert';
 import { runtime } from '#runtime';
 import { limits } from '../../src/limits.ts';
-import type { DialFailure, LinkClose } from '../../src/transport/contract.ts';
+import type { DialFailure } from '../../src/transport/contract.ts';
 import { TransportOptionsError } from '../../src/transport/errors.ts';
 import { encodeHello, encodeProof } from '../../src/transport/hello.ts';
 import type { ListenOptions, Runtime, Socket } from '../../src/transport/runtime.ts';
@@ -339,7 +339,7 @@ test('R123: a frame that the runtime drops ends the link as a loss', async () =>
   link.send(Uint8Array.of(2));
   assertEquals(a.closed.length, 0);
   await until('the loss', () => a.closed.length === 1 && b.closed.length === 1);
-  assertEquals(a.closed[0]?.close.clean, false as LinkClose['clean']);
+  assertEquals([a.closed[0]?.close.clean, b.closed[0]?.close.clean], [false, false]);
   await pause(30);
   assertEquals(a.closed.length, 1);
   await stopAll(a, b);

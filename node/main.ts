@@ -1,0 +1,163 @@
+/** The life of the ready-made node: flags, joining, its line, the scheduler, leaving. */
+import type { Hono } from 'hono';
+import { OptionsError } from '../src/actor/options.ts';
+import { Cluster, ClusterOptions, JoinError } from '../src/facade/mod.ts';
+import { limits } from '../src/limits.ts';
+import { type ActorRef, ActorSystem, type Logger } from '../src/mod.ts';
+import { isLoopbackHost } from '../src/transport/address.ts';
+import { ListenError } from '../src/transport/errors.ts';
+import type { Runtime } from '../src/transport/runtime.ts';
+import { helpText, type NodeFlags, parseFlags, secretVariable } from './flags.ts';
+import type { JobCommand, JobReply } from './job_messages.ts';
+import { JobScheduler, jobSchedulerOptions } from './job_scheduler.ts';
+import { jobsApi } from './jobs_api.ts';
+import { jobsGuard } from './jobs_guard.ts';
+import { nodeLogger } from './node_log.ts';
+import { tokenOf } from './token.ts';
+
+const exitCodes = { left: 0, failed: 1, wrongFlags: 2 } as const;
+
+/** A flag, or what it stands for, is wrong: told in one line, exit code 2. */
+class FlagError extends Error {}
+
+/** Runs a node until it is told to leave, or its cluster is done with it. Ends the process itself. */
+export async function main(runtime: Runtime): Promise<void> {
+  const parsed = parseFlags(runtime.args());
+  switch (parsed.kind) {
+    case 'help':
+      console.log(helpText);
+      return runtime.exit(exitCodes.left);
+    case 'wrong':
+      console.error(parsed.line);
+      return runtime.exit(exitCodes.wrongFlags);
+    case 'run':
+      break;
+    default:
+      parsed satisfies never;
+  }
+  try {
+    await run(runtime, parsed.flags);
+  } catch (error) {
+    const wrong = error instanceof FlagError || isOptionsError(error);
+    console.error(
+      wrong || error instanceof ListenError ? lineOf(error as Error) : String((error as Error)?.stack ?? error),
+    );
+    runtime.exit(wrong ? exitCodes.wrongFlags : exitCodes.failed);
+  }
+}
+
+async function run(runtime: Runtime, flags: NodeFlags): Promise<void> {
+  const secret = await secretOf(runtime, flags);
+  const token = flags.token ?? (secret === undefined ? undefined : await tokenOf(secret));
+  const log = nodeLogger(flags.logLevel);
+  const system = ActorSystem.create('node', { logger: log });
+  const found: { cluster?: Cluster } = {};
+  const open = flags.token === undefined && isLoopbackHost(flags.host);
+  const options = optionsOf(flags, secret, token).withHttp((app) => {
+    return (app as Hono).route(
+      '/',
+      jobsApi({ guard: jobsGuard({ token, open }), ask: (command) => ask(found.cluster, command) }),
+    );
+  });
+  const leaving = leaveOnSignal(runtime, log, () => found.cluster);
+  try {
+    await Cluster.join(system, options, {
+      signal: leaving.signal,
+      onProgress: () => {
+        if (found.cluster !== undefined) return;
+        // Told for the first time as soon as the node listens, which is when it can be reached and has its line to print.
+        found.cluster = system.extensions.get('cluster') as Cluster;
+        console.log(lineFor(runtime, found.cluster));
+      },
+    });
+  } catch (error) {
+    if (error instanceof JoinError) return endWithoutCluster(runtime, log, leaving.signal, error);
+    throw error;
+  }
+  const cluster = found.cluster!;
+  if (!leaving.signal.aborted) {
+    cluster.singleton.start(JobScheduler, () => new JobScheduler(cluster.address), jobSchedulerOptions());
+  }
+  const end = await cluster.whenEnded;
+  if (leaving.signal.aborted) return runtime.exit(exitCodes.left);
+  log.error('this node is out of the cluster and ends; whoever watches over it should start it again', {
+    why: end.why,
+  });
+  runtime.exit(exitCodes.failed);
+}
+
+function endWithoutCluster(runtime: Runtime, log: Logger, leaving: AbortSignal, error: JoinError): void {
+  if (leaving.aborted) return runtime.exit(exitCodes.left);
+  log.error(error.message);
+  runtime.exit(exitCodes.failed);
+}
+
+/** The first signal makes the node leave, or stop looking for a cluster; a second one ends it on the spot. */
+function leaveOnSignal(runtime: Runtime, log: Logger, cluster: () => Cluster | undefined): AbortController {
+  const leaving = new AbortController();
+  runtime.onSignal((signal) => {
+    if (leaving.signal.aborted) {
+      log.warn(`${signal} again: exit without leaving`);
+      return runtime.exit(exitCodes.failed);
+    }
+    log.info(`${signal}: leaving`);
+    leaving.abort();
+    cluster()?.leave().catch((error) => log.error('leaving failed', { error }));
+  });
+  return leaving;
+}
+
+async function secretOf(runtime: Runtime, flags: NodeFlags): Promise<string | undefined> {
+  if (flags.secretFile === undefined) return flags.secret ?? runtime.environmentVariable(secretVariable);
+  let text: string;
+  try {
+    text = await runtime.readTextFile(flags.secretFile);
+  } catch (error) {
+    throw new FlagError(
+      `--secret-file ${flags.secretFile}: cannot be read: ${error instanceof Error ? error.message : error}`,
+    );
+  }
+  // Editors end a file with a line break, which nobody means to be part of the secret.
+  const secret = text.replace(/\r?\n$/, '');
+  if (secret === '') throw new FlagError(`--secret-file ${flags.secretFile}: is empty`);
+  return secret;
+}
+
+function optionsOf(flags: NodeFlags, secret: string | undefined, token: string | undefined): ClusterOptions {
+  const options = ClusterOptions.create()
+    .withName(flags.name)
+    .withHost(flags.host)
+    .withPort(flags.port)
+    .withSeeds(flags.seeds)
+    .withRoles(flags.roles)
+    // A node without a supervisor's patience waits for its seeds, and /ready says what is missing.
+    .withJoinTimeoutMs(limits.timerMs);
+  if (secret !== undefined) options.withSecret(secret);
+  if (token !== undefined) options.withToken(token);
+  if (flags.form) options.withSelfElection('immediate');
+  return options;
+}
+
+function ask(cluster: Cluster | undefined, command: JobCommand): Promise<JobReply> {
+  if (cluster === undefined) return Promise.reject(new Error('this node is not in a cluster yet'));
+  const scheduler: ActorRef<JobCommand> = cluster.singleton.ref(JobScheduler.singleton);
+  return scheduler.ask<JobReply>(command);
+}
+
+function lineFor(runtime: Runtime, cluster: Cluster): string {
+  return `node ${cluster.address} uid ${cluster.uid} on ${runtime.name} ${runtime.version}, http://${cluster.address}/`;
+}
+
+function isOptionsError(error: unknown): error is Error & { field: string; rule: string; value?: unknown } {
+  return error instanceof OptionsError || (error instanceof Error && error.name === 'OptionsError');
+}
+
+/** One line that names the flag, and neither fields nor options a command line does not have. */
+function lineOf(error: Error): string {
+  if (!isOptionsError(error)) return error.message.replace(/\s*\n\s*/g, ' ');
+  const shown = typeof error.value === 'string' && error.value !== '(hidden)' ? ` ${error.value}` : '';
+  return `--${error.field}${shown}: ${error.rule.replace(/ \(or set insecure: true.*\)$/, '')}`.replace(
+    /\s*\n\s*/g,
+    ' ',
+  );
+}

@@ -1,0 +1,319 @@
+/**
+ * Actors of other nodes as if they were here: refs that travel in messages, tell, ask, stop and death watch over links.
+ *
+ * Only actors under `/user`, and those who asked, can be reached from outside; a path is taken exactly as it is spelled.
+ */
+import { LocalActorRef } from '../actor/local_ref.ts';
+import type { ActorSystem } from '../actor/system.ts';
+import type { RefProvider } from '../actor/ref_provider.ts';
+import { ActorRef } from '../actor/ref.ts';
+import type { TerminationCause } from '../actor/watch.ts';
+import { limits } from '../limits.ts';
+import type { Address, PeerIdentity } from '../transport/contract.ts';
+import type { Envelope, Peers, SendFailure } from '../transport/peers_contract.ts';
+import { codes } from '../wire/codes.ts';
+import type { RefResolver, WireRef } from '../wire/extension.ts';
+import { anything, conforms, integer, type Rule, show, text, tuple } from '../wire/validate.ts';
+import {
+  DeadRef,
+  isReachable,
+  parseRemotePath,
+  parseVirtualPath,
+  remotePath,
+  RemoteRef,
+  type RemoteSender,
+  type RemoteTarget,
+  virtualPath,
+} from './remote_ref.ts';
+import { IncomingWatches, OutgoingWatches } from './remote_watch.ts';
+
+/** Refs that mean the same on every node (a singleton's): they travel by name and come to life as the receiver's own. */
+export interface VirtualRefs {
+  readonly scheme: string;
+  /** Undefined for refs of another kind. Asked for every ref that is sent. */
+  nameOf(ref: ActorRef<any>): string | undefined;
+  refFor(name: string): ActorRef<any> | undefined;
+}
+
+export interface RemotingOptions {
+  readonly system: ActorSystem;
+  /** This process. */
+  readonly uid: string;
+  /** Whether `peer` may reach the actor at `path`. Default: any actor under `/user`, and asks. */
+  readonly admits?: (peer: PeerIdentity, path: string) => boolean;
+}
+
+const path: Rule<string> = text(limits.pathChars, 2);
+const incarnation: Rule<number> = integer(0);
+const tellRule = tuple(anything, path, anything, anything, incarnation);
+const targetRule = tuple(anything, path, incarnation);
+const terminatedRule = tuple(anything, path, incarnation, text(64));
+const senderRule = tuple(path, incarnation);
+
+const causes: ReadonlySet<string> = new Set<TerminationCause>([
+  'stop',
+  'self',
+  'failure',
+  'kill',
+  'unreachable',
+  'no-such-actor',
+]);
+const WARN_EVERY_MS = 60_000;
+
+export class Remoting implements RemoteSender, RefProvider {
+  /** For the codec of this node's links. */
+  readonly refs: RefResolver;
+  readonly outgoing: OutgoingWatches;
+  readonly incoming: IncomingWatches;
+  /** Messages from peers that were refused: a bad shape, or a path that may not be reached from outside. */
+  refused = 0;
+  private readonly system: ActorSystem;
+  private readonly uid: string;
+  private readonly admits: (peer: PeerIdentity, path: string) => boolean;
+  private readonly virtual: VirtualRefs[] = [];
+  private peers: Pick<Peers, 'sendSystem' | 'sendUser' | 'address'> | undefined = undefined;
+  private warnedAt = -Infinity;
+
+  constructor(options: RemotingOptions) {
+    this.system = options.system;
+    this.uid = options.uid;
+    this.admits = options.admits ?? (() => true);
+    this.refs = { toWire: (value) => this.toWire(value), fromWire: (ref) => this.fromWire(ref) };
+    const send = (address: Address, envelope: Envelope, uid: string) => this.peers?.sendSystem(address, envelope, uid);
+    this.outgoing = new OutgoingWatches(send);
+    this.incoming = new IncomingWatches(send);
+  }
+
+  /** Connects the actor system with its links. */
+  attach(peers: Pick<Peers, 'sendSystem' | 'sendUser' | 'address'>): void {
+    this.peers = peers;
+    this.system.refProvider = this;
+  }
+
+  addVirtualRefs(refs: VirtualRefs): void {
+    this.virtual.push(refs);
+  }
+
+  // What the owner of the links passes on.
+
+  connected(peer: PeerIdentity): void {
+    this.outgoing.linked(peer);
+  }
+
+  disconnected(peer: PeerIdentity): void {
+    this.incoming.drop(peer.uid);
+  }
+
+  /** The member is removed, or down and proven gone: actors that watch its actors are told. */
+  nodeGone(_address: Address, uid: string): void {
+    this.incoming.drop(uid);
+    this.outgoing.nodeGone(uid);
+  }
+
+  /** True when the message was one of remoting's. Never throws for what is in it. */
+  receive(peer: PeerIdentity, envelope: Envelope): boolean {
+    switch (envelope[0]) {
+      case codes.tell:
+        this.receiveTell(peer, envelope);
+        return true;
+      case codes.stop:
+        if (this.accepts(peer, targetRule, envelope)) this.localActor(peer, envelope[1], envelope[2])?.stop();
+        return true;
+      case codes.watch:
+        if (this.accepts(peer, targetRule, envelope)) this.receiveWatch(peer, envelope[1], envelope[2]);
+        return true;
+      case codes.unwatch:
+        if (this.accepts(peer, targetRule, envelope)) this.incoming.unwatch(peer, envelope[1], envelope[2]);
+        return true;
+      case codes.terminated:
+        if (this.accepts(peer, terminatedRule, envelope)) {
+          const cause = causes.has(envelope[3]) ? envelope[3] as TerminationCause : 'stop';
+          this.outgoing.terminated(peer, envelope[1], envelope[2], cause);
+        }
+        return true;
+      default:
+        return false;
+    }
+  }
+
+  /** A tell that had been queued and was not sent. True when the envelope was one of remoting's. */
+  undeliverable(address: Address, envelope: Envelope, reason: string): boolean {
+    if (envelope[0] === codes.stop) return true;
+    if (envelope[0] !== codes.tell) return false;
+    const [, localPath, from, message] = envelope as readonly [number, string, unknown, unknown];
+    const sender = from instanceof ActorRef
+      ? from
+      : conforms(senderRule, from)
+      ? this.system.resolve(from[0])
+      : undefined;
+    this.system.deadLetters.publish({
+      message,
+      sender,
+      recipient: `${address}${localPath}`,
+      reason: reason === 'restarted' ? 'terminated' : 'unreachable',
+      detail: reason,
+    });
+    return true;
+  }
+
+  // RemoteSender
+
+  tell(ref: RemoteRef<any>, message: unknown, sender: ActorRef<any> | undefined): void {
+    const envelope: Envelope = [codes.tell, ref.localPath, this.senderField(sender), message, ref.incarnation];
+    const failure = this.sendUser(ref, envelope);
+    if (failure === undefined) return;
+    const { reason, detail } = failure;
+    if (reason === 'unserializable' || reason === 'too-large') {
+      this.system.log.error(`a message to ${ref.path} could not be sent: ${detail}`, { reason, path: ref.path });
+    }
+    const letterReason = reason === 'closed' ? 'unreachable' : reason;
+    this.system.deadLetters.publish({ message, sender, recipient: ref.path, reason: letterReason, detail });
+  }
+
+  ask<R>(ref: ActorRef<any>, message: unknown, timeoutMs: number | undefined): Promise<R> {
+    return this.system.asks.ask<R>(ref, message, timeoutMs);
+  }
+
+  stop(ref: RemoteRef<any>): void {
+    this.sendUser(ref, [codes.stop, ref.localPath, ref.incarnation]);
+  }
+
+  private sendUser(ref: RemoteRef<any>, envelope: Envelope): SendFailure | undefined {
+    if (this.peers === undefined) return { reason: 'closed', detail: 'this node has no links' };
+    return this.peers.sendUser(ref.address, envelope, ref.uid);
+  }
+
+  /** Actors of this node go without address: the receiver knows whose link it is. */
+  private senderField(sender: ActorRef<any> | undefined): unknown {
+    if (sender === undefined) return null;
+    const wire = this.toWire(sender);
+    return wire !== undefined && wire[1] === this.uid ? [wire[2], wire[3]] : sender;
+  }
+
+  // RefProvider
+
+  qualify(ref: ActorRef<any>): string {
+    const wire = this.toWire(ref.underlying());
+    if (wire === undefined) return ref.path;
+    const [address, uid, localPath, incarnation] = wire;
+    if (address === '') return virtualPath(uid, localPath);
+    return `${remotePath({ address, uid, localPath })}#${incarnation}`;
+  }
+
+  resolve(qualified: string): ActorRef<any> | undefined {
+    const virtual = parseVirtualPath(qualified);
+    if (virtual !== undefined) return this.virtual.find((refs) => refs.scheme === virtual.scheme)?.refFor(virtual.name);
+    const parts = /^(.+?)(?:#(\d{1,16}))?$/.exec(qualified);
+    if (parts === null) return undefined;
+    const incarnation = Number(parts[2] ?? 0);
+    const target = parseRemotePath(parts[1]!);
+    if (target === undefined) return this.localRef(parts[1]!, incarnation);
+    if (target.uid === this.uid) return this.localRef(target.localPath, incarnation);
+    return new RemoteRef({ ...target, incarnation }, this);
+  }
+
+  watch(target: ActorRef<any>, watcher: LocalActorRef<any>, ended: (cause: TerminationCause) => void): () => void {
+    if (target instanceof RemoteRef) return this.outgoing.watch(target, ended);
+    this.system.log.warn(`${watcher.path} watches ${target.path}, which is not an actor that can be watched`);
+    ended('no-such-actor');
+    return () => {};
+  }
+
+  /** A ref to an actor of another node by its parts. */
+  refTo(target: RemoteTarget): ActorRef<any> {
+    return this.fromWire([target.address, target.uid, target.localPath, target.incarnation]);
+  }
+
+  // Refs in messages
+
+  private toWire(value: object): WireRef | undefined {
+    if (!(value instanceof ActorRef)) return undefined;
+    const ref = value.underlying();
+    for (const { scheme, nameOf } of this.virtual) {
+      const name = nameOf(ref);
+      if (name !== undefined) return ['', scheme, name, 0];
+    }
+    if (ref instanceof RemoteRef) return [ref.address, ref.uid, ref.localPath, ref.incarnation];
+    return [this.peers?.address ?? '', this.uid, ref.path, ref.incarnation];
+  }
+
+  private fromWire([address, uid, localPath, incarnation]: WireRef): ActorRef<any> {
+    if (localPath.length > limits.pathChars || address.length > limits.hostChars + 8 || uid.length > limits.hostChars) {
+      throw new TypeError('its parts are too long');
+    }
+    if (!Number.isSafeInteger(incarnation) || incarnation < 0) throw new TypeError('its incarnation is no integer');
+    if (address === '') return this.virtualRef(uid, localPath);
+    if (uid !== this.uid) return new RemoteRef({ address, uid, localPath, incarnation }, this);
+    return (isReachable(localPath) ? this.localRef(localPath, incarnation) : undefined) ??
+      this.deadRef(localPath, incarnation);
+  }
+
+  private virtualRef(scheme: string, name: string): ActorRef<any> {
+    const ref = this.virtual.find((refs) => refs.scheme === scheme)?.refFor(name);
+    if (ref === undefined) throw new TypeError(`nothing here is called ${show(scheme)} ${show(name)}`);
+    return ref;
+  }
+
+  private deadRef(localPath: string, incarnation: number): ActorRef<any> {
+    const publish = (message: unknown, sender: ActorRef<any> | undefined) =>
+      this.system.deadLetters.publish({ message, sender, recipient: localPath, reason: 'no-such-actor' });
+    return new DeadRef(localPath, incarnation, publish, (ref, message, timeoutMs) => this.ask(ref, message, timeoutMs));
+  }
+
+  /** Exactly this path and, unless 0, exactly this incarnation. */
+  private localRef(localPath: string, incarnation: number): ActorRef<any> | undefined {
+    const ref = this.system.resolve(localPath);
+    return ref === undefined || (incarnation !== 0 && ref.incarnation !== incarnation) ? undefined : ref;
+  }
+
+  // What peers ask for
+
+  private receiveTell(peer: PeerIdentity, envelope: Envelope): void {
+    if (!this.accepts(peer, tellRule, envelope)) return;
+    const [, localPath, from, message, incarnation] = envelope as readonly [number, string, unknown, unknown, number];
+    if (!this.reachable(peer, localPath)) return;
+    const sender = this.senderFrom(peer, from);
+    const target = this.localRef(localPath, incarnation);
+    if (target !== undefined) return target.tell(message, sender);
+    this.system.deadLetters.publish({ message, sender, recipient: localPath, reason: 'no-such-actor' });
+  }
+
+  private senderFrom(peer: PeerIdentity, from: unknown): ActorRef<any> | undefined {
+    if (from instanceof ActorRef) return from;
+    if (!conforms(senderRule, from)) return undefined;
+    return new RemoteRef({ address: peer.address, uid: peer.uid, localPath: from[0], incarnation: from[1] }, this);
+  }
+
+  private receiveWatch(peer: PeerIdentity, localPath: string, incarnation: number): void {
+    const actor = this.localActor(peer, localPath, incarnation);
+    if (this.incoming.watch(peer, localPath, incarnation, actor)) return;
+    this.refuse(peer, `it watches more than ${limits.watchesPerPeer} actors`);
+  }
+
+  private localActor(peer: PeerIdentity, localPath: string, incarnation: number): LocalActorRef<any> | undefined {
+    if (!this.reachable(peer, localPath)) return undefined;
+    const ref = this.localRef(localPath, incarnation);
+    return ref instanceof LocalActorRef ? ref : undefined;
+  }
+
+  private reachable(peer: PeerIdentity, localPath: string): boolean {
+    if (isReachable(localPath) && this.admits(peer, localPath)) return true;
+    this.refuse(peer, `${show(localPath)} may not be reached from outside`);
+    return false;
+  }
+
+  private accepts<T>(peer: PeerIdentity, rule: Rule<T>, envelope: Envelope): envelope is Envelope & T {
+    const reason = rule(envelope, 'message');
+    if (reason === undefined) return true;
+    this.refuse(peer, reason);
+    return false;
+  }
+
+  private refuse(peer: PeerIdentity, why: string): void {
+    this.refused++;
+    const now = this.system.environment.clock.now();
+    if (now - this.warnedAt < WARN_EVERY_MS) return;
+    this.warnedAt = now;
+    this.system.log.warn(`a message from ${peer.address} was refused: ${why}`, { peer: peer.address, uid: peer.uid });
+  }
+}

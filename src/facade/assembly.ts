@@ -1,0 +1,231 @@
+/** Puts one node together: transport, peers, membership, remote refs, singletons and HTTP, and takes them apart in order. */
+import type { Hono } from 'hono';
+import type { ActorSystem } from '../actor/system.ts';
+import type { ClusterNode, NodeEnd } from '../cluster/node.ts';
+import type { NodeSettings } from '../cluster/node_context.ts';
+import { Remoting } from '../cluster/remoting.ts';
+import { fingerprint, type ResolvedClusterOptions } from '../cluster/resolved_cluster_options.ts';
+import { createNode } from '../cluster/start_node.ts';
+import { checkHandOverTimeout, handOverTimeoutMs } from '../cluster/timing.ts';
+import { createApp } from '../http/app.ts';
+import { SingletonRegistry } from '../singleton/registry.ts';
+import { SingletonRef } from '../singleton/singleton_ref.ts';
+import type { SeedAnswer, Transport } from '../transport/contract.ts';
+import { protocolVersion } from '../transport/hello.ts';
+import { LinkedPeers } from '../transport/peers.ts';
+import type { Runtime } from '../transport/runtime.ts';
+import { WebSocketTransport } from '../transport/websocket_transport.ts';
+import type { PeersEvents } from '../transport/peers_contract.ts';
+import { Codec } from '../wire/codec.ts';
+import { codes } from '../wire/codes.ts';
+import { NodeInspection } from './inspection.ts';
+
+export interface Assembly {
+  readonly system: ActorSystem;
+  readonly options: ResolvedClusterOptions;
+  readonly node: ClusterNode;
+  readonly peers: LinkedPeers;
+  readonly registry: SingletonRegistry;
+  readonly remoting: Remoting;
+  readonly whenEnded: Promise<NodeEnd>;
+  fetch(request: Request): Response | Promise<Response>;
+  leave(): Promise<void>;
+}
+
+/** How often a node that is down looks whether its instances have ended. */
+const lookMs = 20;
+
+export async function assemble(system: ActorSystem, options: ResolvedClusterOptions, uid: string): Promise<Assembly> {
+  const { environment } = system;
+  const runtime = options.transport ? options.runtime : options.runtime ?? (await import('#runtime')).runtime;
+  let node: ClusterNode | undefined;
+  const seedAnswer = (): SeedAnswer => node?.seedAnswer() ?? unjoined(options, uid);
+  const transport = options.transport ?? webSockets(system, options, runtime!, uid, seedAnswer);
+  const remoting = new Remoting({ system, uid });
+  const codec = new Codec({ refs: remoting.refs });
+  let peers: LinkedPeers | undefined;
+  node = await createNode(settingsOf(system, options, uid, transport, runtime), (events) => {
+    peers = new LinkedPeers({
+      environment,
+      transport,
+      codec,
+      uid,
+      events: {
+        ...forward(events),
+        connected: (peer) => {
+          events.connected(peer);
+          remoting.connected(peer);
+        },
+        disconnected: (peer, clean, why) => {
+          events.disconnected(peer, clean, why);
+          remoting.disconnected(peer);
+        },
+      },
+      onUndeliverable: (address, envelope, reason) => void remoting.undeliverable(address, envelope, reason),
+    });
+    return peers;
+  });
+  const made = node;
+  attachRemoting(remoting, made);
+  const registry = new SingletonRegistry(system, made, {
+    handOverTimeoutMs: handOverTimeoutMs(options.timing, 5),
+    checkHandOverTimeout: (family, field, ms) => checkHandOverTimeout(options.timing, family, field, ms),
+  });
+  remoting.addVirtualRefs({
+    scheme: 'singleton',
+    nameOf: (ref) => ref instanceof SingletonRef ? ref.typeName : undefined,
+    refFor: (name) => registry.ref(name),
+  });
+  const app = options.http === false ? undefined : withUser(createApp(new NodeInspection(system, options, made, registry, peers!)), options);
+  if (app && transport instanceof WebSocketTransport) transport.setFetch((request) => app.fetch(request));
+  const whenEnded = ending(system, options, made, registry, peers!, runtime);
+  const leave = (): Promise<void> => made.leave().then(() => whenEnded.then(() => undefined));
+  registerShutdown(system, leave, options);
+  return {
+    system,
+    options,
+    node: made,
+    peers: peers!,
+    registry,
+    remoting,
+    whenEnded,
+    leave,
+    fetch: (request) => app?.fetch(request) ?? new Response('HTTP is switched off', { status: 404 }),
+  };
+}
+
+function forward(events: PeersEvents): PeersEvents {
+  return {
+    connected: (peer) => events.connected(peer),
+    disconnected: (peer, clean, why) => events.disconnected(peer, clean, why),
+    dialFailed: (address, failure) => events.dialFailed(address, failure),
+    message: (peer, envelope) => events.message(peer, envelope),
+    listenerLost: (why) => events.listenerLost(why),
+  };
+}
+
+function attachRemoting(remoting: Remoting, node: ClusterNode): void {
+  remoting.attach(node.peers);
+  for (const code of [codes.tell, codes.watch, codes.unwatch, codes.terminated]) {
+    node.onMessage(code, (peer, envelope) => void remoting.receive(peer, envelope));
+  }
+  node.onChange((_view, changes) => {
+    for (const change of changes) {
+      if (change.kind !== 'member') continue;
+      const { status, address, uid } = change.member;
+      if (status === 'down' || status === 'removed') remoting.nodeGone(address, uid);
+    }
+  });
+}
+
+function unjoined(options: ResolvedClusterOptions, uid: string): SeedAnswer {
+  return {
+    clusterName: options.name,
+    protocol: protocolVersion,
+    fingerprint: fingerprint(options),
+    address: `${options.host}:${options.port}`,
+    uid,
+    clusterId: undefined,
+    formedAt: undefined,
+    members: [],
+  };
+}
+
+function webSockets(
+  system: ActorSystem,
+  options: ResolvedClusterOptions,
+  runtime: Runtime,
+  uid: string,
+  seedAnswer: () => SeedAnswer,
+): WebSocketTransport {
+  const { name, host, bindHost, port, advertisedPort, roles, insecure } = options;
+  const secret = options.secret?.reveal();
+  const tls = options.tls?.reveal();
+  return new WebSocketTransport({
+    runtime,
+    environment: system.environment,
+    clusterName: name,
+    host,
+    bindHost,
+    port,
+    uid,
+    roles,
+    insecure,
+    seedAnswer,
+    ...(advertisedPort === undefined ? {} : { advertisedPort }),
+    ...(secret === undefined ? {} : { secret }),
+    ...(tls === undefined ? {} : { tls }),
+  });
+}
+
+function settingsOf(
+  system: ActorSystem,
+  options: ResolvedClusterOptions,
+  uid: string,
+  transport: Transport,
+  runtime: Runtime | undefined,
+): NodeSettings {
+  return {
+    environment: system.environment,
+    clusterName: options.name,
+    uid,
+    roles: options.roles,
+    runtime: runtime?.name ?? 'memory',
+    appVersion: options.appVersion,
+    seeds: options.seeds,
+    protocol: protocolVersion,
+    fingerprint: fingerprint(options),
+    timing: options.timing,
+    strategy: options.downing,
+    transport,
+    selfElection: options.selfElection,
+    minMembers: options.minMembers,
+    gossipIntervalMs: options.gossipIntervalMs,
+    leaveTimeoutMs: options.leaveTimeoutMs,
+  };
+}
+
+/** The user's hook may add routes to the app, or return an app of its own that mounts it. */
+function withUser(app: Hono, options: ResolvedClusterOptions): { fetch(request: Request): Response | Promise<Response> } {
+  if (typeof options.http !== 'function') return app;
+  return (options.http(app) as Hono | undefined) ?? app;
+}
+
+/**
+ * After the node has ended: wait for its instances, at most stopBound; what is still alive then is killed, and since a
+ * handler that is running cannot be killed, the process ends. The listener closes last.
+ */
+function ending(
+  system: ActorSystem,
+  options: ResolvedClusterOptions,
+  node: ClusterNode,
+  registry: SingletonRegistry,
+  peers: LinkedPeers,
+  runtime: Runtime | undefined,
+): Promise<NodeEnd> {
+  const { clock, timers, log } = system.environment;
+  return new Promise((resolve) => {
+    const finish = (end: NodeEnd): void => {
+      peers.stop().then(() => resolve(end), () => resolve(end));
+    };
+    const wait = (end: NodeEnd, deadline: number): void => {
+      if (!registry.hostsAnything) return finish(end);
+      if (clock.now() < deadline) return void timers.set(lookMs, () => wait(end, deadline));
+      log.error('an instance outlived this node by more than stopBound: it is killed and this process ends', {
+        stopBoundMs: options.timing.stopBoundMs,
+        why: end.why,
+      });
+      registry.killAll();
+      finish(end);
+      runtime?.exit(1);
+    };
+    node.onEnd((end) => wait(end, clock.now() + options.timing.stopBoundMs));
+  });
+}
+
+function registerShutdown(system: ActorSystem, leave: () => Promise<void>, options: ResolvedClusterOptions): void {
+  const shutdown = system.coordinatedShutdown;
+  shutdown.setPhaseTimeout('cluster-leave', options.leaveTimeoutMs + 5_000);
+  const cancel = shutdown.addTask('cluster-leave', 'leave the cluster', leave);
+  void cancel;
+}

@@ -1,0 +1,190 @@
+/** The cluster as users see it: joining, looking, leaving, and the singletons. */
+import type { Cancel } from '../actor/environment.ts';
+import type { ActorSystem } from '../actor/system.ts';
+import { uid as newUid } from '../actor/real_environment.ts';
+import type { ClusterOptions, ClusterSettings } from '../cluster/cluster_options.ts';
+import type { Member } from '../cluster/member.ts';
+import type { ClusterNode, NodeEnd } from '../cluster/node.ts';
+import { type ResolvedClusterOptions, resolveClusterOptions } from '../cluster/resolved_cluster_options.ts';
+import { SingletonHosted, SingletonHostedAnyway, SingletonStopped } from '../singleton/events.ts';
+import type { SingletonRegistry } from '../singleton/registry.ts';
+import type { Address } from '../transport/contract.ts';
+import { type ClusterEvent, eventsOf, replay } from './cluster_events.ts';
+import { assemble, type Assembly } from './assembly.ts';
+
+export interface JoinControls {
+  /** Ends the attempt to join. */
+  readonly signal?: AbortSignal;
+  /** Told what is missing, whenever it changes, until this node is up. */
+  readonly onProgress?: (missing: string) => void;
+}
+
+export interface SubscribeOptions {
+  /** `events` (default): an event per member for what there is; `snapshot`: one `CurrentClusterState`. */
+  readonly replayMode?: 'events' | 'snapshot';
+}
+
+/** A second cluster for one actor system, or a cluster used after it was left. */
+export class ClusterStateError extends Error {
+  override readonly name = 'ClusterStateError';
+}
+
+const progressMs = 250;
+
+export class Cluster {
+  /** Starts, finds and stops singletons. */
+  readonly singleton: SingletonRegistry;
+  readonly system: ActorSystem;
+  readonly #assembly: Assembly;
+
+  private constructor(assembly: Assembly) {
+    this.#assembly = assembly;
+    this.system = assembly.system;
+    this.singleton = assembly.registry;
+  }
+
+  /**
+   * Joins the cluster of the seeds, or forms one where the rules for a cold start allow it. Resolves once this node is `up`.
+   * @throws OptionsError for a bad option, ListenError when the port cannot be had, JoinError when the time is up
+   */
+  static async join(
+    system: ActorSystem,
+    options: ClusterOptions | ClusterSettings = {},
+    controls: JoinControls = {},
+  ): Promise<Cluster> {
+    if (system.extensions.has('cluster')) {
+      throw new ClusterStateError(`actor system ${system.name} is bound to a cluster already`);
+    }
+    const resolved = resolveClusterOptions(options, { systemName: system.name, log: system.log });
+    system.extensions.set('cluster', undefined);
+    try {
+      const assembly = await assemble(system, resolved, newUid());
+      const cluster = new Cluster(assembly);
+      system.extensions.set('cluster', cluster);
+      await cluster.#start(resolved, controls);
+      return cluster;
+    } catch (error) {
+      system.extensions.delete('cluster');
+      throw error;
+    }
+  }
+
+  async #start(options: ResolvedClusterOptions, { signal, onProgress }: JoinControls): Promise<void> {
+    const { node, peers } = this.#assembly;
+    const progress = onProgress && watchProgress(node, onProgress);
+    try {
+      await node.join({ timeoutMs: options.joinTimeoutMs, ...(signal ? { signal } : {}) });
+    } catch (error) {
+      await peers.stop();
+      throw error;
+    } finally {
+      progress?.();
+    }
+  }
+
+  /** `host:port`, as other nodes dial it. */
+  get address(): Address {
+    return this.#assembly.node.address;
+  }
+
+  /** Random per process start. */
+  get uid(): string {
+    return this.#assembly.node.uid;
+  }
+
+  get name(): string {
+    return this.#assembly.node.clusterName;
+  }
+
+  get selfMember(): Member {
+    return this.#assembly.node.view().self;
+  }
+
+  /** Members that are not removed, oldest first. */
+  getMembers(): readonly Member[] {
+    return this.#assembly.node.view().members;
+  }
+
+  /** `up` members, oldest first. */
+  upMembers(): readonly Member[] {
+    return this.getMembers().filter((member) => member.status === 'up');
+  }
+
+  /** The oldest `up` member. */
+  leader(): Member | undefined {
+    return this.#assembly.node.view().leader;
+  }
+
+  isLeader(): boolean {
+    return this.leader()?.uid === this.uid;
+  }
+
+  /** Why this node is not ready to serve; undefined when it is. */
+  readiness(): string | undefined {
+    return this.#assembly.node.readiness();
+  }
+
+  /** Answers a request like this node's port does. */
+  fetch(request: Request): Response | Promise<Response> {
+    return this.#assembly.fetch(request);
+  }
+
+  /**
+   * Calls `listener` with what there is (inside this call) and then with every change. Events of singletons are those of
+   * this node.
+   */
+  subscribe(listener: (event: ClusterEvent) => void, options: SubscribeOptions = {}): Cancel {
+    const { node } = this.#assembly;
+    const tell = (event: ClusterEvent): void => {
+      try {
+        listener(event);
+      } catch (error) {
+        this.system.log.error('a cluster subscriber failed', { event: event.kind, error });
+      }
+    };
+    for (const event of replay(node.view(), options.replayMode ?? 'events')) tell(event);
+    const { eventStream } = this.system;
+    const cancels = [
+      node.onChange((view, changes) => {
+        for (const change of changes) for (const event of eventsOf(change, view)) tell(event);
+      }),
+      eventStream.subscribe(SingletonHosted, tell),
+      eventStream.subscribe(SingletonStopped, tell),
+      eventStream.subscribe(SingletonHostedAnyway, tell),
+    ];
+    return () => {
+      for (const cancel of cancels) cancel();
+    };
+  }
+
+  /**
+   * Leaves: hands every singleton over, tells the others, and stops listening. Resolves when this node is out, after a
+   * bounded time in any case. The actor system goes on.
+   */
+  leave(): Promise<void> {
+    return this.#assembly.leave();
+  }
+
+  /** Operator override: takes a member out. False when there is none at this address. */
+  down(address: Address): boolean {
+    return this.#assembly.node.down(address);
+  }
+
+  /** Resolves when this node is out of the cluster: it left, was removed, or stands on the losing side of a split. */
+  get whenEnded(): Promise<NodeEnd> {
+    return this.#assembly.whenEnded;
+  }
+}
+
+function watchProgress(node: ClusterNode, onProgress: (missing: string) => void): Cancel {
+  let last: string | undefined;
+  let cancel: Cancel;
+  const look = (): void => {
+    const missing = node.readiness();
+    if (missing !== undefined && missing !== last) onProgress(missing);
+    last = missing;
+    cancel = node.environment.timers.set(progressMs, look);
+  };
+  look();
+  return () => cancel();
+}

@@ -1,0 +1,88 @@
+/** What `cluster.subscribe` tells. */
+import type { MemberChange } from '../cluster/contract.ts';
+import type { Member, MembershipView } from '../cluster/member.ts';
+import type { SingletonHosted, SingletonHostedAnyway, SingletonStopped } from '../singleton/events.ts';
+
+export type ClusterEvent =
+  | { readonly kind: 'SelfUp'; readonly member: Member }
+  | { readonly kind: 'SelfRemoved'; readonly why: string }
+  | {
+    readonly kind:
+      | 'MemberJoined'
+      | 'MemberUp'
+      | 'MemberLeft'
+      | 'MemberExited'
+      | 'MemberDown'
+      | 'MemberRemoved'
+      | 'MemberUnreachable'
+      | 'MemberReachable';
+    readonly member: Member;
+  }
+  | { readonly kind: 'LeaderChanged'; readonly leader: Member | undefined }
+  | {
+    readonly kind: 'CurrentClusterState';
+    readonly members: readonly Member[];
+    readonly leader: Member | undefined;
+    readonly unreachable: readonly Member[];
+  }
+  | SingletonHosted
+  | SingletonStopped
+  | SingletonHostedAnyway;
+
+/** The event of a member's present status. */
+function statusEvent(member: Member): ClusterEvent {
+  switch (member.status) {
+    case 'joining':
+      return { kind: 'MemberJoined', member };
+    case 'up':
+      return { kind: 'MemberUp', member };
+    case 'leaving':
+      return { kind: 'MemberLeft', member };
+    case 'exiting':
+      return { kind: 'MemberExited', member };
+    case 'down':
+      return { kind: 'MemberDown', member };
+    case 'removed':
+      return { kind: 'MemberRemoved', member };
+    default:
+      return member.status satisfies never;
+  }
+}
+
+export function eventsOf(change: MemberChange, view: MembershipView): readonly ClusterEvent[] {
+  switch (change.kind) {
+    case 'self-up':
+      return [{ kind: 'SelfUp', member: view.self }];
+    case 'self-removed':
+      return [{ kind: 'SelfRemoved', why: change.why }];
+    case 'member': {
+      const { before, member } = change;
+      if (before === undefined && member.status !== 'joining') return [{ kind: 'MemberJoined', member }, statusEvent(member)];
+      return before?.status === member.status ? [] : [statusEvent(member)];
+    }
+    case 'leader':
+      return [{ kind: 'LeaderChanged', leader: change.leader }];
+    case 'reachability':
+      return [{ kind: change.reachable ? 'MemberReachable' : 'MemberUnreachable', member: change.member }];
+    case 'entry':
+      return [];
+    default:
+      return change satisfies never;
+  }
+}
+
+/** What a new subscriber is told of what there is: one event per member and status, or one state. */
+export function replay(view: MembershipView, mode: 'events' | 'snapshot'): readonly ClusterEvent[] {
+  const unreachable = view.members.filter((member) => !member.reachable);
+  if (mode === 'snapshot') {
+    return [{ kind: 'CurrentClusterState', members: view.members, leader: view.leader, unreachable }];
+  }
+  const events: ClusterEvent[] = [];
+  for (const member of view.members) {
+    events.push({ kind: 'MemberJoined', member });
+    if (member.status !== 'joining') events.push(statusEvent(member));
+  }
+  for (const member of unreachable) events.push({ kind: 'MemberUnreachable', member });
+  events.push({ kind: 'LeaderChanged', leader: view.leader });
+  return events;
+}

@@ -1,0 +1,196 @@
+/** What the HTTP app asks of a node, answered from the node's own parts. */
+import type { Cancel, Environment } from '../actor/environment.ts';
+import type { ActorSystem } from '../actor/system.ts';
+import type { ClusterNode } from '../cluster/node.ts';
+import type { ResolvedClusterOptions } from '../cluster/resolved_cluster_options.ts';
+import { describeTiming } from '../cluster/timing.ts';
+import type {
+  ClusterInspection,
+  InspectionEvent,
+  MembersReport,
+  MetricSample,
+  MoveOutcome,
+  Readiness,
+  SingletonDetail,
+  SingletonReport,
+} from '../http/inspection.ts';
+import { SingletonHosted, SingletonHostedAnyway, SingletonStopped } from '../singleton/events.ts';
+import { eligibleHosts, hostOf, pinnedUid, roleOf } from '../singleton/host.ts';
+import { type SingletonRegistry, SingletonStateError } from '../singleton/registry.ts';
+import type { Singleton } from '../singleton/singleton.ts';
+import type { Address, SeedAnswer } from '../transport/contract.ts';
+import type { LinkedPeers } from '../transport/peers.ts';
+import { describeChange, describeSingletonEvent } from './event_texts.ts';
+import { nodeSamples } from './node_samples.ts';
+
+export class NodeInspection implements ClusterInspection {
+  readonly environment: Pick<Environment, 'clock' | 'timers' | 'log'>;
+  readonly token: string | undefined;
+  readonly #system: ActorSystem;
+  readonly #options: ResolvedClusterOptions;
+  readonly #node: ClusterNode;
+  readonly #registry: SingletonRegistry;
+  readonly #peers: LinkedPeers;
+
+  constructor(
+    system: ActorSystem,
+    options: ResolvedClusterOptions,
+    node: ClusterNode,
+    registry: SingletonRegistry,
+    peers: LinkedPeers,
+  ) {
+    this.environment = system.environment;
+    this.token = options.token?.reveal();
+    this.#system = system;
+    this.#options = options;
+    this.#node = node;
+    this.#registry = registry;
+    this.#peers = peers;
+  }
+
+  seed(): SeedAnswer {
+    return this.#node.seedAnswer();
+  }
+
+  timing(): Readonly<Record<string, number>> {
+    return describeTiming(this.#options.timing, Math.max(1, this.#node.view().members.length));
+  }
+
+  readiness(): Readiness {
+    const reason = this.#node.readiness();
+    return { ready: reason === undefined, reasons: reason === undefined ? [] : [reason] };
+  }
+
+  members(): MembersReport {
+    const view = this.#node.view();
+    return {
+      self: this.#node.address,
+      leader: view.leader?.address ?? null,
+      members: view.members.map((member) => ({
+        address: member.address,
+        uid: member.uid,
+        status: member.status,
+        roles: member.roles,
+        upNumber: member.upNumber,
+        reachable: member.reachable,
+        runtime: member.runtime,
+        appVersion: member.appVersion,
+      })),
+    };
+  }
+
+  /** Those this node knows of, and those others have started. */
+  singletons(): readonly SingletonReport[] {
+    const names = new Set<string>();
+    for (const singleton of this.#registry.all()) names.add(singleton.name);
+    for (const member of this.#node.view().members) for (const name of member.started.keys()) names.add(name);
+    return [...names].sort().map((name) => this.#report(name));
+  }
+
+  singleton(name: string): SingletonDetail | undefined {
+    const report = this.singletons().find((one) => one.name === name);
+    if (!report) return undefined;
+    const view = this.#node.view();
+    const known = this.#registry.find(name);
+    const ledger = known?.proxy.stream.ledger();
+    const pin = pinnedUid(view, name);
+    return {
+      ...report,
+      startedOn: view.members.filter((member) => member.started.has(name)).map((member) => member.address),
+      pinnedTo: view.members.find((member) => member.uid === pin)?.address ?? null,
+      buffered: ledger?.buffered ?? 0,
+      counters: {
+        told: ledger?.told ?? 0,
+        acknowledged: ledger?.acknowledged ?? 0,
+        deadLettered: (ledger?.deadLettered ?? 0) - (ledger?.outcomeUnknown ?? 0),
+        outcomeUnknown: ledger?.outcomeUnknown ?? 0,
+        dropped: ledger?.dropped ?? 0,
+        resent: ledger?.resent ?? 0,
+        handled: known?.manager.host.handled ?? 0,
+        failed: known?.manager.host.failed ?? 0,
+        duplicates: known?.manager.host.duplicates ?? 0,
+        hostedAnyway: known?.manager.hostedAnyway ?? 0,
+      },
+    };
+  }
+
+  #report(name: string): SingletonReport {
+    const view = this.#node.view();
+    const known: Singleton | undefined = this.#registry.find(name);
+    const host = view.members.filter((member) => member.hosting.has(name))
+      .sort((a, b) => b.hosting.get(name)!.epoch - a.hosting.get(name)!.epoch)[0];
+    const claim = host?.hosting.get(name);
+    const last = known?.manager.lastHandOver;
+    const started = known?.manager.start !== undefined;
+    return {
+      name,
+      role: roleOf(view, name) ?? null,
+      host: host?.address ?? null,
+      state: started || known?.manager.claim ? known!.manager.state.phase.kind : 'reference',
+      epoch: claim?.epoch ?? null,
+      since: claim?.since ?? null,
+      lastHandOver: last
+        ? { from: last.from ?? null, to: this.#node.address, durationMs: last.durationMs, reason: last.reason, at: last.at }
+        : null,
+      problem: host ? null : this.#problem(name),
+    };
+  }
+
+  #problem(name: string): string {
+    const view = this.#node.view();
+    const role = roleOf(view, name);
+    const next = hostOf(view, name);
+    if (next) return `${next.address} is about to host it`;
+    const starters = view.members.some((member) => member.status === 'up' && member.started.has(name));
+    if (!starters) return 'no member has started it';
+    return `no member that has started it carries the role ${role}`;
+  }
+
+  metrics(): readonly MetricSample[] {
+    return nodeSamples(this.#system, this.#node, this.#registry, this.#peers);
+  }
+
+  subscribe(listener: (event: InspectionEvent) => void): Cancel {
+    const { clock } = this.#system.environment;
+    const { eventStream } = this.#system;
+    const singletonEvent = (event: SingletonHosted | SingletonStopped | SingletonHostedAnyway): void =>
+      listener({ at: clock.wall(), ...describeSingletonEvent(event) });
+    const cancels = [
+      this.#node.onChange((view, changes) => {
+        for (const change of changes) {
+          for (const event of describeChange(change, view, clock.wall())) listener(event);
+        }
+      }),
+      eventStream.subscribe(SingletonHosted, singletonEvent),
+      eventStream.subscribe(SingletonStopped, singletonEvent),
+      eventStream.subscribe(SingletonHostedAnyway, singletonEvent),
+    ];
+    return () => {
+      for (const cancel of cancels) cancel();
+    };
+  }
+
+  leave(): Promise<void> {
+    return this.#node.leave();
+  }
+
+  down(address: Address): boolean {
+    return this.#node.down(address);
+  }
+
+  move(name: string, to: Address | undefined): Promise<MoveOutcome> {
+    const view = this.#node.view();
+    const before = this.#report(name);
+    if (!this.singletons().some((one) => one.name === name)) return Promise.resolve({ kind: 'unknown-singleton' });
+    try {
+      this.#registry.move(name, to);
+    } catch (error) {
+      if (!(error instanceof SingletonStateError)) throw error;
+      const able = eligibleHosts(view, name).map((member) => member.address);
+      const hint = `Members that may host it: ${able.join(', ') || 'none'}.`;
+      return Promise.resolve({ kind: 'refused', message: error.message, hint });
+    }
+    const target = hostOf(this.#node.view(), name)?.address ?? to ?? '';
+    return Promise.resolve({ kind: 'moved', from: before.host, to: target });
+  }
+}

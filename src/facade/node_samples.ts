@@ -1,0 +1,38 @@
+/** Metrics that only the node can count: dead letters, frames, refusals, reached limits. */
+import type { ActorSystem } from '../actor/system.ts';
+import type { ClusterNode } from '../cluster/node.ts';
+import type { MetricSample } from '../http/inspection.ts';
+import type { SingletonRegistry } from '../singleton/registry.ts';
+import type { LinkedPeers } from '../transport/peers.ts';
+
+export function nodeSamples(
+  system: ActorSystem,
+  node: ClusterNode,
+  registry: SingletonRegistry,
+  peers: LinkedPeers,
+): MetricSample[] {
+  const samples: MetricSample[] = [];
+  for (const [reason, value] of system.deadLetters.countByReason) {
+    samples.push(counter('singlet_dead_letters_total', 'Messages that reached nobody.', value, { reason }));
+  }
+  for (const [what, value] of node.counters()) {
+    samples.push(counter('singlet_membership_total', 'What membership refused or noticed.', value, { what }));
+  }
+  for (const [what, value] of Object.entries(peers.counters)) {
+    if (typeof value === 'number') {
+      samples.push(counter('singlet_links_total', 'Links, frames, bytes and messages.', value, { what }));
+    }
+  }
+  samples.push(counter('singlet_singleton_messages_malformed_total', 'Malformed singleton messages.', registry.malformed));
+  samples.push({
+    name: 'singlet_asks_in_flight',
+    help: 'Questions that wait for their reply.',
+    type: 'gauge',
+    value: system.asks.inFlight,
+  });
+  return samples;
+}
+
+function counter(name: string, help: string, value: number, labels?: Record<string, string>): MetricSample {
+  return { name, help, type: 'counter', value, ...(labels ? { labels } : {}) };
+}

@@ -1,0 +1,16 @@
+/** The programs that `npm run sim` can run. */
+import { membershipProgram } from './membership_program.ts';
+import type { Program } from './program.ts';
+
+const programs: readonly Program[] = [membershipProgram];
+
+export function programNames(): string[] {
+  return programs.map((program) => program.name);
+}
+
+/** @throws RangeError */
+export function programNamed(name: string): Program {
+  const program = programs.find((candidate) => candidate.name === name);
+  if (program === undefined) throw new RangeError(`program ${name} is unknown; there are ${programNames().join(', ')}`);
+  return program;
+}
