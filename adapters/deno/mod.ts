@@ -18,7 +18,13 @@ async function listen(options: ListenOptions): Promise<Listener> {
   const tls = options.tls === undefined ? {} : { cert: options.tls.cert, key: options.tls.key };
   let server: Deno.HttpServer<Deno.NetAddr>;
   try {
-    const settings = { hostname: options.hostname, port: options.port, signal: stop.signal, onListen: () => {}, ...tls };
+    const settings = {
+      hostname: options.hostname,
+      port: options.port,
+      signal: stop.signal,
+      onListen: () => {},
+      ...tls,
+    };
     server = Deno.serve(settings, (request, info) => answer(admitting, sockets, request, info.remoteAddr.hostname));
   } catch (error) {
     throw listenFailure(options.hostname, options.port, error);

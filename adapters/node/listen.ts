@@ -8,7 +8,7 @@ import { ListenError } from '../../src/transport/errors.ts';
 import type { Listener, ListenOptions } from '../../src/transport/runtime.ts';
 import { listenFailure } from '../shared/listen_failure.ts';
 import { settledWithin, SocketSet } from '../shared/socket_set.ts';
-import { guardedFetch, refusalHeaders, upgradeRefusal, type UpgradeRefusal } from '../shared/upgrade.ts';
+import { guardedFetch, refusalHeaders, type UpgradeRefusal, upgradeRefusal } from '../shared/upgrade.ts';
 import { errorText } from '../shared/web_socket_dial.ts';
 import { manageWs } from './ws_socket.ts';
 import { loadNodeServer, loadWs } from './packages.ts';

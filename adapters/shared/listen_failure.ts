@@ -9,7 +9,9 @@ export function listenFailure(host: string, port: number, error: unknown): Liste
 
 function causeOf(code: string, name: string): ListenCause {
   if (code === 'EADDRINUSE' || name === 'AddrInUse') return 'port-in-use';
-  if (code === 'EACCES' || code === 'EPERM' || name === 'PermissionDenied' || name === 'NotCapable') return 'permission';
+  if (code === 'EACCES' || code === 'EPERM' || name === 'PermissionDenied' || name === 'NotCapable') {
+    return 'permission';
+  }
   if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND' || name === 'AddrNotAvailable') return 'no-such-address';
   return 'other';
 }

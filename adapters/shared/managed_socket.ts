@@ -10,6 +10,8 @@ export const closeAnswerMs = 1_000;
 
 /** Close code for a peer that broke the framing rules (a text frame, a frame above the limit). */
 const badFrameCode = 4400;
+/** Close code when the owner of the connection failed on a frame. */
+const ownerFailedCode = 4501;
 
 /** A WebSocket close reason holds at most 123 bytes of UTF-8. */
 const reasonBytes = 123;
@@ -117,9 +119,10 @@ export class ManagedSocket implements Socket {
     else this.#endListeners.push(run);
   }
 
-  #closeAs(own: LinkClose): void {
+  /** The owner is told `detail`, the peer only `own.reason`. */
+  #closeAs(own: LinkClose, detail = own.reason): void {
     if (this.#state.kind !== 'open') return;
-    this.#state = { kind: 'closing', own };
+    this.#state = { kind: 'closing', own: { ...own, reason: detail } };
     this.#closeTimer = setTimeout(() => this.terminate(), closeAnswerMs);
     attempt(() => this.#raw.close(own.code, own.reason));
   }
@@ -135,7 +138,7 @@ export class ManagedSocket implements Socket {
   #emit(event: Uint8Array | LinkClose): void {
     const direct = event instanceof Uint8Array && this.#waiting.length === 0 && this.#onMessage !== undefined &&
       this.#onClose !== undefined;
-    if (direct) return this.#onMessage?.(event);
+    if (direct) return this.#tell(event);
     this.#waiting.push(event);
     this.#flushLater();
   }
@@ -147,12 +150,20 @@ export class ManagedSocket implements Socket {
     this.#flushing = true;
     queueMicrotask(() => {
       this.#flushing = false;
-      for (const event of this.#waiting.splice(0)) {
-        if (!(event instanceof Uint8Array)) this.#onClose?.(event);
-        else this.#onMessage?.(event);
-      }
+      for (const event of this.#waiting.splice(0)) this.#tell(event);
       this.#flushLater();
     });
+  }
+
+  /** An owner that throws costs its own connection; on some runtimes it would otherwise end the process. */
+  #tell(event: Uint8Array | LinkClose): void {
+    try {
+      if (event instanceof Uint8Array) this.#onMessage?.(event);
+      else this.#onClose?.(event);
+    } catch (error) {
+      const reason = `handler failed: ${error instanceof Error ? error.message : String(error)}`;
+      this.#closeAs({ code: ownerFailedCode, reason: 'handler failed', clean: false }, reason);
+    }
   }
 }
 

@@ -47,7 +47,10 @@ export function manageWebSocket(
     if (event.data instanceof ArrayBuffer) managed.received(new Uint8Array(event.data));
     else managed.receivedText();
   });
-  socket.addEventListener('close', (event: { code: number; reason: string }) => managed.ended(event.code, event.reason));
+  socket.addEventListener(
+    'close',
+    (event: { code: number; reason: string }) => managed.ended(event.code, event.reason),
+  );
   // An error is followed by a close everywhere but in a failed dial on Node 22, and that is settled by the dial.
   socket.addEventListener('error', () => managed.ended(1006, 'connection error'));
   return managed;

@@ -39,7 +39,7 @@ export class Cell extends CellSupervision {
     this.source = source;
     this.guardian = guardian;
     this.ref = refOf(this);
-    this.ref.fence = options.fenced;
+    this.ref.fence = this.fence;
     this.signals = signal.start;
     this.wake();
   }
@@ -87,8 +87,9 @@ export class Cell extends CellSupervision {
 
   kill(): void {
     if (this.isTerminated) return;
-    this.fence = alwaysFenced;
-    this.ref.fence = alwaysFenced;
+    this.killed = true;
+    this.fence ??= alwaysFenced;
+    this.ref.fence = this.fence;
     this.busy = false;
     this.hookGeneration += 1;
     this.phase = phases.stopping;

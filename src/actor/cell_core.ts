@@ -42,6 +42,7 @@ export abstract class CellCore implements Runnable {
   busy = false;
   /** True once this actor may not act any more; undefined while that cannot be. */
   fence: (() => boolean) | undefined;
+  protected killed = false;
   protected signals = 0;
   protected actor: Actor<any> | undefined = undefined;
   behavior: Behavior | undefined = undefined;
@@ -67,7 +68,8 @@ export abstract class CellCore implements Runnable {
     this.system = system;
     this.path = path;
     this.options = options;
-    this.fence = options.fenced;
+    const { fenced } = options;
+    this.fence = fenced === undefined ? undefined : () => this.killed || fenced();
     this.roomy = Math.min(options.mailbox?.capacity ?? Infinity, limits.mailboxWarning);
   }
 

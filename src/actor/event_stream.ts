@@ -21,10 +21,8 @@ export class EventStream {
 
   /** Calls `listener` for each event that is an instance of `type`, or for which the predicate answers true. */
   subscribe<E>(type: EventClass<E>, listener: (event: E) => void): Cancel;
-  subscribe<E = unknown>(
-    predicate: ((event: unknown) => event is E) | ((event: unknown) => boolean),
-    listener: (event: E) => void,
-  ): Cancel;
+  subscribe<E>(predicate: (event: unknown) => event is E, listener: (event: E) => void): Cancel;
+  subscribe(predicate: (event: unknown) => boolean, listener: (event: unknown) => void): Cancel;
   subscribe<E>(
     selector: EventClass<E> | ((event: unknown) => boolean),
     listener: (event: E) => void,

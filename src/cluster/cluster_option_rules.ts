@@ -48,7 +48,7 @@ export const settingRules: Rules<ClusterSettings> = {
   joinTimeoutMs: rules.durationMs(1),
   leaveTimeoutMs: rules.durationMs(1),
   runtime: withFunctions('a runtime', 'listen', 'dial', 'probe'),
-  transport: withFunctions('a transport', 'start', 'dial', 'probe', 'seed', 'stop'),
+  transport: rules.function,
   minMembers: rules.integer(1, limits.members),
   appVersion: rule(
     'must be a string of at most 64 printable characters',

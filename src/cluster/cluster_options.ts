@@ -1,5 +1,5 @@
 /** The options of a cluster node: a plain object, or the same through a builder. */
-import type { Address, Transport } from '../transport/contract.ts';
+import type { Address, SeedAnswer, Transport } from '../transport/contract.ts';
 import type { Runtime, TlsOptions } from '../transport/runtime.ts';
 import type { Secret } from '../transport/secret_keys.ts';
 import type { DowningOption } from './downing/mod.ts';
@@ -24,6 +24,16 @@ export interface FailureDetectorSettings {
 
 /** False: no HTTP but the upgrade and `GET /cluster/seed`. A function gets the Hono app and may add to it, or return its own. */
 export type HttpOption = boolean | ((app: unknown) => unknown);
+
+/** What a transport must tell others about its node. */
+export interface TransportIdentity {
+  readonly uid: string;
+  readonly clusterName: string;
+  readonly roles: readonly string[];
+  readonly seedAnswer: () => SeedAnswer;
+}
+
+export type TransportFactory = (identity: TransportIdentity) => Transport;
 
 export interface ClusterSettings {
   /** Name of the cluster; nodes of another name are refused. Default: the actor system's name. */
@@ -64,8 +74,8 @@ export interface ClusterSettings {
   readonly leaveTimeoutMs?: number;
   /** Replaces the runtime found by the package. */
   readonly runtime?: Runtime;
-  /** Replaces the WebSocket transport. */
-  readonly transport?: Transport;
+  /** Replaces the WebSocket transport: makes one for a node of this identity. */
+  readonly transport?: TransportFactory;
   /** Nobody becomes `up` before the cluster has had this many members. Default 1. */
   readonly minMembers?: number;
   /** Shown to people. Default ''. */
@@ -179,7 +189,7 @@ export class ClusterOptions {
     return this.#with('runtime', runtime);
   }
 
-  withTransport(transport: Transport): this {
+  withTransport(transport: TransportFactory): this {
     return this.#with('transport', transport);
   }
 

@@ -22,6 +22,8 @@ export class GateKeeper implements HostGate {
   #ended = false;
   #nonce = 0;
   #sent = new Map<number, number>();
+  /** Who was in the last round of pings. */
+  #pinged: ReadonlySet<string> = new Set();
   #pings: Alarm;
   #listeners = new Set<() => void>();
 
@@ -62,7 +64,9 @@ export class GateKeeper implements HostGate {
       const { members } = this.#node.view();
       this.#state = retained(this.#state, members);
       this.#deadline = gateDeadline(strategy, members, uid, this.#state.acks, timing.gateWindowMs);
-      if (begins) this.#ping();
+      // A newcomer counts at once: without an answer from it the gate might stay closed until the next round.
+      const newcomer = members.some((member) => isActive(member.status) && member.uid !== uid && !this.#pinged.has(member.uid));
+      if (begins || newcomer) this.#ping();
     }
     this.#maybeOpened();
   }
@@ -86,10 +90,13 @@ export class GateKeeper implements HostGate {
     const nonce = ++this.#nonce;
     this.#sent.set(nonce, clock.now());
     this.#sent.delete(nonce - pingsKept);
+    const pinged = new Set<string>();
     for (const record of this.#node.membership().gossip.records.values()) {
       if (record.uid === this.#node.settings.uid || !isActive(record.status)) continue;
+      pinged.add(record.uid);
       this.#node.send(record.address, [codes.gatePing, nonce]);
     }
+    this.#pinged = pinged;
     this.#pings.at(clock.now() + this.#node.settings.timing.gatePingMs);
   }
 

@@ -16,11 +16,16 @@ import type { NodeContext } from './node_context.ts';
 import { isActive } from './transitions.ts';
 import { addressOf, countOf, fail, flagOf, textOf } from './wire_checks.ts';
 
-/** `removed`: your uid is a tombstone here. `unknown`: it has been unknown here for long. `side`: we are another side. */
+/**
+ * `removed`: your uid is a tombstone here. `unknown`: it has been unknown here for long. `side`: we are another side, or, to
+ * a node that is in no cluster, an invitation.
+ */
 type NoticeKind = 'removed' | 'unknown' | 'side';
 
 const healEveryMs = 5_000;
 const unfoundedEveryMs = 1_000;
+/** The leader looks for seeds that are missing this often, so that they come to this cluster and found no other. */
+const inviteEveryMs = 250;
 /** Addresses of downed members that are asked, and for how long. */
 const lostKept = 32;
 const lostForMs = 60 * 60 * 1_000;
@@ -38,6 +43,7 @@ export class HealWatch {
   #noticed = new Map<string, number>();
   #strangers = new Map<string, number>();
   #doubtUntil = -Infinity;
+  #nextFullAt = -Infinity;
 
   constructor(node: NodeContext) {
     this.#node = node;
@@ -63,6 +69,7 @@ export class HealWatch {
   changed(changes: readonly MemberChange[]): void {
     const now = this.#node.environment.clock.now();
     for (const change of changes) {
+      if (change.kind === 'leader') this.#schedule();
       if (change.kind !== 'member' || change.member.status !== 'removed' || change.before === undefined) continue;
       const { status, address, terminated } = change.before;
       if (status === 'leaving' || status === 'exiting' || terminated) continue;
@@ -103,7 +110,7 @@ export class HealWatch {
     const order = compareSides(rankOf(state.gossip), rank);
     if (order < 0 && !isActiveUid(state.gossip, from.uid)) return this.#notice(from.address, from.uid, 'side');
     if (order < 0 || (order === 0 && kind === 'side')) return;
-    this.#lose(rank);
+    this.#lose(rank, from);
   }
 
   /**
@@ -121,7 +128,7 @@ export class HealWatch {
   }
 
   /** The other side lives on: this one learns it as a whole, each node ends and may come back as a new uid. */
-  #lose(rank: SideRank): void {
+  #lose(rank: SideRank, from: PeerIdentity): void {
     const { gossip, selfUid } = this.#node.membership();
     for (const record of gossip.records.values()) {
       if (record.uid !== selfUid && isActive(record.status)) {
@@ -129,7 +136,8 @@ export class HealWatch {
       }
     }
     const why = `heal: the side of ${rank.address} (number ${rank.upNumber}) lives on`;
-    this.#node.dispatch({ kind: 'end', why, selfDown: true, rejoin: true });
+    const via = [...new Set([rank.address, from.address])];
+    this.#node.dispatch({ kind: 'end', why, selfDown: true, rejoin: true, via });
   }
 
   #notice(to: Address, uid: string, kind: NoticeKind): void {
@@ -140,8 +148,11 @@ export class HealWatch {
   }
 
   #schedule(): void {
-    const founded = this.#node.membership().gossip.lastNumber > 0;
-    this.#alarm.at(this.#node.environment.clock.now() + (founded ? healEveryMs : unfoundedEveryMs));
+    const { gossip, selfUid, phase } = this.#node.membership();
+    if (phase !== 'member') return;
+    const leads = leaderOf(gossip.records)?.uid === selfUid && this.#node.settings.seeds.length > 0;
+    const everyMs = gossip.lastNumber === 0 ? unfoundedEveryMs : leads ? inviteEveryMs : healEveryMs;
+    this.#alarm.at(this.#node.environment.clock.now() + everyMs);
   }
 
   #round(): void {
@@ -151,7 +162,10 @@ export class HealWatch {
     for (const record of gossip.records.values()) if (isActive(record.status)) present.add(record.address);
     const before = environment.clock.now() - lostForMs;
     for (const [lost, since] of this.#lost) if (since < before) this.#lost.delete(lost);
-    for (const target of new Set([...settings.seeds, ...this.#lost.keys()])) {
+    const now = environment.clock.now();
+    const full = now >= this.#nextFullAt;
+    if (full) this.#nextFullAt = now + healEveryMs;
+    for (const target of new Set([...settings.seeds, ...(full ? this.#lost.keys() : [])])) {
       if (present.has(target) || this.#asking.has(target)) continue;
       const cancel = settings.transport.seed(target, (answer) => {
         this.#asking.delete(target);
@@ -164,7 +178,7 @@ export class HealWatch {
 
   #answered(answer: SeedAnswer | DialFailure): void {
     const { phase, gossip } = this.#node.membership();
-    if ('reason' in answer || phase !== 'member' || answer.clusterId === undefined) return;
+    if ('reason' in answer || phase !== 'member' || answer.uid === this.#node.settings.uid) return;
     if (answer.clusterName !== this.#node.settings.clusterName) return;
     if (answer.clusterId === gossip.clusterId && isActiveUid(gossip, answer.uid)) return;
     this.#notice(answer.address, answer.uid, 'side');

@@ -90,6 +90,10 @@ export class JoinProcess {
     else this.#step({ kind: 'join-refused', from, why: why.value });
   }
 
+  invited(from: PeerIdentity): void {
+    this.#step({ kind: 'invited', from });
+  }
+
   #step(event: SeedingEvent): void {
     if (this.#seeding === undefined || this.#node.membership().phase !== 'outside') return;
     const { clock, random } = this.#node.environment;

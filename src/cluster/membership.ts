@@ -43,8 +43,11 @@ export interface Membership {
   /** As leader: when each down member may be removed. A new leader starts again (rule 1). */
   readonly margins: ReadonlyMap<string, number>;
   /** Joiners that wait until the previous member at their address is down, by address. */
-  readonly waiting: ReadonlyMap<Address, MemberRecord>;
+  readonly waiting: ReadonlyMap<Address, { readonly record: MemberRecord; readonly until: number }>;
 }
+
+/** A joiner that has not asked again for this long has gone, in milliseconds. */
+const waitingForMs = 5_000;
 
 export type MembershipEvent =
   | { readonly kind: 'form'; readonly clusterId: string; readonly formedAt: number; readonly founders: readonly MemberRecord[] }
@@ -62,7 +65,13 @@ export type MembershipEvent =
   | { readonly kind: 'leaving' }
   | { readonly kind: 'exiting' }
   | { readonly kind: 'tick' }
-  | { readonly kind: 'end'; readonly why: string; readonly selfDown: boolean; readonly rejoin: boolean };
+  | {
+    readonly kind: 'end';
+    readonly why: string;
+    readonly selfDown: boolean;
+    readonly rejoin: boolean;
+    readonly via?: readonly Address[];
+  };
 
 export type MembershipEffect =
   /** The state changed: tell everyone who needs it. */
@@ -90,7 +99,14 @@ export type MembershipEffect =
   /** Come back with a `tick` at this monotonic time. */
   | { readonly kind: 'wake'; readonly at: number }
   | { readonly kind: 'downed'; readonly record: MemberRecord; readonly why: string }
-  | { readonly kind: 'ended'; readonly why: string; readonly selfDown: boolean; readonly rejoin: boolean };
+  /** `via`: addresses of the side that lives on, where a new incarnation should ask as well. */
+  | {
+    readonly kind: 'ended';
+    readonly why: string;
+    readonly selfDown: boolean;
+    readonly rejoin: boolean;
+    readonly via: readonly Address[];
+  };
 
 export interface Step {
   readonly state: Membership;
@@ -121,9 +137,9 @@ export function step(state: Membership, event: MembershipEvent, now: number): St
   if (state.phase === 'ended') return { state, effects: [] };
   const first = apply(state, event, now);
   if (first.state.phase !== 'member') return first;
-  const admitted = admitWaiting(first.state);
+  const admitted = admitWaiting(first.state, now);
   const led = lead(admitted, now);
-  const push: readonly MembershipEffect[] = admitted === first.state ? [] : [{ kind: 'push' }];
+  const push: readonly MembershipEffect[] = admitted.gossip === first.state.gossip ? [] : [{ kind: 'push' }];
   return { state: led.state, effects: [...first.effects, ...push, ...led.effects] };
 }
 
@@ -136,7 +152,7 @@ function apply(state: Membership, event: MembershipEvent, now: number): Step {
     case 'digest':
       return receiveDigest(state, event.from, event.message, event.repair);
     case 'join':
-      return join(state, event.record);
+      return join(state, event.record, now);
     case 'observed':
       return observed(state, event.uid, event.unreachable);
     case 'down':
@@ -152,7 +168,7 @@ function apply(state: Membership, event: MembershipEvent, now: number): Step {
     case 'tick':
       return { state: { ...state, gossip: pruneTombstones(state.gossip, now - limits.tombstoneMs) }, effects: [] };
     case 'end':
-      return end(state, event.why, event.selfDown, event.rejoin);
+      return end(state, event.why, event.selfDown, event.rejoin, event.via);
     default:
       return event satisfies never;
   }
@@ -187,7 +203,7 @@ function form(state: Membership, clusterId: string, formedAt: number, founders: 
 }
 
 /** Any member admits joiners; an address still held by another uid must be given up first. */
-function join(state: Membership, record: MemberRecord): Step {
+function join(state: Membership, record: MemberRecord, now: number): Step {
   if (state.phase !== 'member') return { state, effects: [] };
   const { gossip } = state;
   if (gossip.tombstones.has(record.uid)) {
@@ -200,7 +216,7 @@ function join(state: Membership, record: MemberRecord): Step {
   }
   const holder = holderOf(gossip, record.address);
   if (holder === undefined) return { state: changed(state, withRecord(gossip, record)), effects: [{ kind: 'push' }] };
-  const waiting = new Map(state.waiting).set(record.address, record);
+  const waiting = new Map(state.waiting).set(record.address, { record, until: now + waitingForMs });
   return { state: { ...state, waiting }, effects: [{ kind: 'contested', joiner: record, holder }] };
 }
 
@@ -212,14 +228,15 @@ function holderOf(gossip: GossipState, address: Address): MemberRecord | undefin
 }
 
 /** Lets waiting joiners in whose address has become free. */
-function admitWaiting(state: Membership): Membership {
+function admitWaiting(state: Membership, now: number): Membership {
   if (state.waiting.size === 0) return state;
   let { gossip } = state;
   const waiting = new Map(state.waiting);
-  for (const [address, record] of state.waiting) {
-    if (holderOf(gossip, address) !== undefined) continue;
-    waiting.delete(address);
-    if (!gossip.tombstones.has(record.uid) && gossip.records.size < limits.members) gossip = withRecord(gossip, record);
+  for (const [address, { record, until }] of state.waiting) {
+    const known = gossip.records.has(record.uid) || gossip.tombstones.has(record.uid);
+    const free = !known && holderOf(gossip, address) === undefined && gossip.records.size < limits.members;
+    if (free && now < until) gossip = withRecord(gossip, record);
+    if (known || free || now >= until) waiting.delete(address);
   }
   return waiting.size === state.waiting.size ? state : changed({ ...state, waiting }, gossip);
 }
@@ -290,8 +307,14 @@ function writeEntry(state: Membership, key: string, value: unknown): Step {
 }
 
 /** Nothing after this changes the state any more. */
-export function end(state: Membership, why: string, selfDown: boolean, rejoin: boolean): Step {
-  return { state: { ...state, phase: 'ended' }, effects: [{ kind: 'ended', why, selfDown, rejoin }] };
+export function end(
+  state: Membership,
+  why: string,
+  selfDown: boolean,
+  rejoin: boolean,
+  via: readonly Address[] = [],
+): Step {
+  return { state: { ...state, phase: 'ended' }, effects: [{ kind: 'ended', why, selfDown, rejoin, via }] };
 }
 
 /** Has this node's own record got as far as `status`? */

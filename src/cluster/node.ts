@@ -43,6 +43,8 @@ export interface JoinOptions {
 export interface NodeEnd {
   readonly why: string;
   readonly rejoin: boolean;
+  /** Addresses to add to the seeds of a new incarnation: the side that lives on. */
+  readonly via: readonly Address[];
 }
 
 type ChangeListener = (view: MembershipView, changes: readonly MemberChange[]) => void;
@@ -368,15 +370,15 @@ export class ClusterNode implements MembershipNode, NodeContext {
       case 'downed':
         return this.environment.log.warn('member is down', { address: effect.record.address, uid: effect.record.uid, why: effect.why });
       case 'ended':
-        return this.#finish(effect.why, effect.selfDown, effect.rejoin);
+        return this.#finish(effect, effect.selfDown);
       default:
         effect satisfies never;
     }
   }
 
   /** Self-down first and synchronously; then everybody who still listens to us hears our last state. */
-  #finish(why: string, selfDown: boolean, rejoin: boolean): void {
-    this.#end = { why, rejoin };
+  #finish({ why, rejoin, via }: NodeEnd, selfDown: boolean): void {
+    this.#end = { why, rejoin, via };
     this.#keeper.end();
     if (selfDown) for (const listener of [...this.#selfDownListeners]) this.#guarded(() => listener({ why }));
     this.#gossiper.flush();

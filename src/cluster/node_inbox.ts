@@ -77,6 +77,7 @@ export class NodeInbox implements PeersEvents {
       case codes.pledgeAnswer:
         return this.#parts.joiner.pledgeAnswered(peer, envelope);
       case codes.removedNotice:
+        if (this.#node.membership().phase === 'outside') return this.#parts.joiner.invited(peer);
         return this.#parts.heal.received(peer, envelope);
       case codes.gossip:
         return this.#gossip(peer, envelope);

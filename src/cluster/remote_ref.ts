@@ -72,7 +72,7 @@ export class RemoteRef<T = unknown> extends ActorRef<T> implements RemoteTarget 
     return this.owner.ask<R>(this, message, timeoutMs);
   }
 
-  /** Stops the actor on its node, after the messages sent before. */
+  /** Like the `stop` of a local ref; it reaches the actor after the messages sent before. */
   stop(): void {
     this.owner.stop(this);
   }

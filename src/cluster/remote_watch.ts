@@ -12,7 +12,7 @@ import type { Envelope } from '../transport/peers_contract.ts';
 import { codes } from '../wire/codes.ts';
 import type { RemoteTarget } from './remote_ref.ts';
 
-export type SendSystem = (address: Address, envelope: Envelope, uid: string) => void;
+export type SendTo = (address: Address, envelope: Envelope, uid: string) => void;
 
 type Ended = (cause: TerminationCause) => void;
 
@@ -27,13 +27,13 @@ function keyOf(path: string, incarnation: number): string {
 
 /** The watches of this node's actors on actors of other nodes. */
 export class OutgoingWatches {
-  private readonly send: SendSystem;
+  private readonly send: SendTo;
   /** By process, then by actor. */
   private readonly byUid = new Map<string, Map<string, Outgoing>>();
   /** Processes that are known to be gone, oldest first. */
   private readonly gone = new Set<string>();
 
-  constructor(send: SendSystem) {
+  constructor(send: SendTo) {
     this.send = send;
   }
 
@@ -110,10 +110,10 @@ export class OutgoingWatches {
 
 /** The watches of other nodes on actors of this one. */
 export class IncomingWatches {
-  private readonly send: SendSystem;
+  private readonly send: SendTo;
   private readonly byUid = new Map<string, Map<string, Cancel>>();
 
-  constructor(send: SendSystem) {
+  constructor(send: SendTo) {
     this.send = send;
   }
 

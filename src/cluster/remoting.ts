@@ -13,7 +13,7 @@ import type { Address, PeerIdentity } from '../transport/contract.ts';
 import type { Envelope, Peers, SendFailure } from '../transport/peers_contract.ts';
 import { codes } from '../wire/codes.ts';
 import type { RefResolver, WireRef } from '../wire/extension.ts';
-import { anything, conforms, integer, type Rule, show, text, tuple } from '../wire/validate.ts';
+import { conforms, type Rule, show } from '../wire/validate.ts';
 import {
   DeadRef,
   isReachable,
@@ -25,6 +25,7 @@ import {
   type RemoteTarget,
   virtualPath,
 } from './remote_ref.ts';
+import { causes, senderRule, targetRule, tellRule, terminatedRule } from './remote_messages.ts';
 import { IncomingWatches, OutgoingWatches } from './remote_watch.ts';
 
 /** Refs that mean the same on every node (a singleton's): they travel by name and come to life as the receiver's own. */
@@ -43,21 +44,6 @@ export interface RemotingOptions {
   readonly admits?: (peer: PeerIdentity, path: string) => boolean;
 }
 
-const path: Rule<string> = text(limits.pathChars, 2);
-const incarnation: Rule<number> = integer(0);
-const tellRule = tuple(anything, path, anything, anything, incarnation);
-const targetRule = tuple(anything, path, incarnation);
-const terminatedRule = tuple(anything, path, incarnation, text(64));
-const senderRule = tuple(path, incarnation);
-
-const causes: ReadonlySet<string> = new Set<TerminationCause>([
-  'stop',
-  'self',
-  'failure',
-  'kill',
-  'unreachable',
-  'no-such-actor',
-]);
 const WARN_EVERY_MS = 60_000;
 
 export class Remoting implements RemoteSender, RefProvider {
@@ -79,9 +65,11 @@ export class Remoting implements RemoteSender, RefProvider {
     this.uid = options.uid;
     this.admits = options.admits ?? (() => true);
     this.refs = { toWire: (value) => this.toWire(value), fromWire: (ref) => this.fromWire(ref) };
-    const send = (address: Address, envelope: Envelope, uid: string) => this.peers?.sendSystem(address, envelope, uid);
-    this.outgoing = new OutgoingWatches(send);
-    this.incoming = new IncomingWatches(send);
+    this.outgoing = new OutgoingWatches((address, envelope, uid) => this.peers?.sendSystem(address, envelope, uid));
+    // A notice follows what the actor had sent before it ended, so it takes the same lane, unless that one is full.
+    this.incoming = new IncomingWatches((address, envelope, uid) => {
+      if (this.peers?.sendUser(address, envelope, uid) !== undefined) this.peers.sendSystem(address, envelope, uid);
+    });
   }
 
   /** Connects the actor system with its links. */
@@ -138,7 +126,8 @@ export class Remoting implements RemoteSender, RefProvider {
 
   /** A tell that had been queued and was not sent. True when the envelope was one of remoting's. */
   undeliverable(address: Address, envelope: Envelope, reason: string): boolean {
-    if (envelope[0] === codes.stop) return true;
+    // A lost notice is repaired when the watch is repeated.
+    if (envelope[0] === codes.stop || envelope[0] === codes.terminated) return true;
     if (envelope[0] !== codes.tell) return false;
     const [, localPath, from, message] = envelope as readonly [number, string, unknown, unknown];
     const sender = from instanceof ActorRef

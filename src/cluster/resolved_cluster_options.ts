@@ -2,13 +2,12 @@
 import type { Logger } from '../actor/environment.ts';
 import { checkOption, checkOptions, OptionsError } from '../actor/options.ts';
 import { isLoopbackHost } from '../transport/address.ts';
-import type { Transport } from '../transport/contract.ts';
 import { protocolVersion } from '../transport/hello.ts';
 import type { Runtime, TlsOptions } from '../transport/runtime.ts';
 import type { Secret } from '../transport/secret_keys.ts';
 import { concealedFields, failureDetectorRules, normalSeed, settingRules } from './cluster_option_rules.ts';
 import { ClusterOptions, type ClusterSettings, type HttpOption, type KindOption } from './cluster_options.ts';
-import type { SelfElection } from './cluster_options.ts';
+import type { SelfElection, TransportFactory } from './cluster_options.ts';
 import { Concealed } from './concealed.ts';
 import type { DowningStrategy } from './downing/contract.ts';
 import { downingStrategy } from './downing/mod.ts';
@@ -37,7 +36,7 @@ export interface ResolvedClusterOptions {
   readonly joinTimeoutMs: number;
   readonly leaveTimeoutMs: number;
   readonly runtime: Runtime | undefined;
-  readonly transport: Transport | undefined;
+  readonly transport: TransportFactory | undefined;
   readonly minMembers: number;
   readonly appVersion: string;
   readonly http: HttpOption;

@@ -22,10 +22,18 @@ export interface SeedingSettings {
 /** Milliseconds. */
 export const seedingTimes = {
   firstRetry: 100,
+  /** Retries stay this close together in the first seconds. */
+  eager: 5_000,
+  eagerRetry: 250,
   lastRetry: 2_000,
   /** How long a pledge binds who gave it; the candidate counts on a little less. */
   pledge: 3_000,
   pledgeUsable: 2_900,
+  /**
+   * Nobody founds a cluster with others sooner after its start: a living cluster whose members are not in the list looks for
+   * missing seeds more often than that (`heal_watch.ts`), and invites them.
+   */
+  listenFirst: 400,
   /** How long a candidate waits for the answers before it asks the seeds again. */
   pledgeWait: 500,
   joinRetry: 300,
@@ -78,7 +86,9 @@ export type SeedingEvent =
     readonly nonce: number;
     readonly pledge: MemberRecord | undefined;
   }
-  | { readonly kind: 'join-refused'; readonly from: PeerIdentity; readonly why: string };
+  | { readonly kind: 'join-refused'; readonly from: PeerIdentity; readonly why: string }
+  /** A member of a cluster has found this node. */
+  | { readonly kind: 'invited'; readonly from: PeerIdentity };
 
 export type SeedingEffect =
   | { readonly kind: 'ask'; readonly seed: string }
@@ -128,13 +138,16 @@ export function stepSeeding(state: Seeding, event: SeedingEvent, now: number, ji
       return pledgeAnswered(state, event.from, event.nonce, event.pledge, now);
     case 'join-refused':
       return joinRefused(state, event.from, event.why, now);
+    case 'invited':
+      return state.joining === undefined ? joinAt(state, [event.from.address], now) : { state, effects: [] };
     default:
       return event satisfies never;
   }
 }
 
 function beginRound(state: Seeding, now: number, jitter: number): SeedingStep {
-  const backoff = Math.min(seedingTimes.firstRetry * 2 ** Math.min(state.round, 10), seedingTimes.lastRetry);
+  const longest = now < state.startedAt + seedingTimes.eager ? seedingTimes.eagerRetry : seedingTimes.lastRetry;
+  const backoff = Math.min(seedingTimes.firstRetry * 2 ** Math.min(state.round, 10), longest);
   const nextRoundAt = now + backoff * (0.75 + jitter / 2);
   const outcomes = new Map(state.outcomes);
   const asked: string[] = [];
@@ -182,8 +195,7 @@ function answered(state: Seeding, seed: string, outcome: SeedAnswer | DialFailur
   if (next.joining !== undefined) return { state: next, effects };
   if (judged.kind === 'clustered') {
     const targets = [...new Set([...judged.answer.members, judged.answer.address])];
-    const joining = { targets, attempt: 0, nextAt: now, giveUpAt: now + seedingTimes.joinGiveUp };
-    const sent = sendJoin(next, joining, now);
+    const sent = joinAt(next, targets, now);
     return { state: sent.state, effects: [...effects, ...sent.effects] };
   }
   if (pending.size > 0) return { state: next, effects };
@@ -212,6 +224,10 @@ function explain(state: Seeding, text: string, effects: SeedingEffect[]): Seedin
   return { ...state, explained: new Set(state.explained).add(text) };
 }
 
+function joinAt(state: Seeding, targets: readonly Address[], now: number): SeedingStep {
+  return sendJoin(state, { targets, attempt: 0, nextAt: now, giveUpAt: now + seedingTimes.joinGiveUp }, now);
+}
+
 function sendJoin(state: Seeding, joining: Joining, now: number): SeedingStep {
   const to = joining.targets[joining.attempt % joining.targets.length] as Address;
   const nextAt = now + seedingTimes.joinRetry;
@@ -231,6 +247,8 @@ function decide(state: Seeding, now: number): SeedingStep {
   const isFirst = alive.every((answer) => compareAddress(settings.selfAddress, answer.address) < 0);
   const bound = state.pledged !== undefined && state.pledged.until > now;
   if (!isFirst || bound || alive.length + 1 < majorityOf(settings.seeds)) return { state, effects: [wake] };
+  const listenUntil = state.startedAt + seedingTimes.listenFirst;
+  if (now < listenUntil) return { state: { ...state, nextRoundAt: listenUntil }, effects: [{ kind: 'wake', at: listenUntil }] };
   const candidacy: Candidacy = { nonce: state.round, sentAt: now, pledges: new Map() };
   const requests: SeedingEffect[] = alive.map(({ address }) => ({ kind: 'request-pledge', to: address, nonce: state.round }));
   const nextRoundAt = Math.max(state.nextRoundAt, now + seedingTimes.pledgeWait);

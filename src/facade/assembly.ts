@@ -40,7 +40,8 @@ export async function assemble(system: ActorSystem, options: ResolvedClusterOpti
   const runtime = options.transport ? options.runtime : options.runtime ?? (await import('#runtime')).runtime;
   let node: ClusterNode | undefined;
   const seedAnswer = (): SeedAnswer => node?.seedAnswer() ?? unjoined(options, uid);
-  const transport = options.transport ?? webSockets(system, options, runtime!, uid, seedAnswer);
+  const transport = options.transport?.({ uid, clusterName: options.name, roles: options.roles, seedAnswer }) ??
+    webSockets(system, options, runtime!, uid, seedAnswer);
   const remoting = new Remoting({ system, uid });
   const codec = new Codec({ refs: remoting.refs });
   let peers: LinkedPeers | undefined;

@@ -53,7 +53,6 @@ export class StreamFilter {
     this.prefix = base - 1;
     for (const seq of this.exceptions) if (seq <= this.prefix) this.exceptions.delete(seq);
     this.#absorb();
-    if (this.next <= this.prefix) this.next = this.prefix + 1;
   }
 
   /** Everything accepted and not processed was lost with the instance: it will be sent again. */
@@ -67,5 +66,6 @@ export class StreamFilter {
 
   #absorb(): void {
     while (this.exceptions.delete(this.prefix + 1)) this.prefix += 1;
+    if (this.next <= this.prefix) this.next = this.prefix + 1;
   }
 }

@@ -25,7 +25,7 @@ export interface Instance {
 }
 
 export class InstanceRegistry {
-  readonly statistics = { instances: 0, handled: 0, frozenHandlers: 0, excused: 0, longestGapMs: 0 };
+  readonly statistics = { instances: 0, handled: 0, frozenHandlers: 0, excused: 0 };
   #world: World;
   #plannedOnly: boolean;
   #instances = new Map<string, Instance[]>();

@@ -23,6 +23,8 @@ class MembershipRun implements ProgramRun {
   #strategy: DowningStrategy;
   #seeds: readonly string[];
   #promotions = 0;
+  /** Where a node that lost a heal was told to come back: its next process asks there as well. */
+  #via = new Map<string, readonly string[]>();
 
   constructor(context: RunContext) {
     const { random, addresses } = context;
@@ -48,7 +50,7 @@ class MembershipRun implements ProgramRun {
         roles: [],
         runtime: 'memory',
         appVersion: '1',
-        seeds: this.#seeds,
+        seeds: [...this.#seeds, ...(this.#via.get(process.host.address) ?? [])],
         protocol: 1,
         fingerprint: 'sim',
         timing: resolveTiming(),
@@ -100,6 +102,7 @@ class MembershipRun implements ProgramRun {
     node.onEnd((end) => {
       process.world.record('ended', process.name, end.why);
       if (!end.rejoin) return;
+      this.#via.set(process.host.address, end.via);
       process.track(node.peers.stop()).then(() => process.exit());
     });
   }

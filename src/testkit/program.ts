@@ -22,8 +22,10 @@ export interface Program {
 }
 
 export interface ProgramRun {
-  /** Starts the program in a fresh process. A rejected promise counts as an exit of the process. */
+  /** Starts the program in a fresh process. A rejected promise ends the run. */
   boot(process: SimProcess): void | Promise<void>;
+  /** False: a `leave` fault is skipped. */
+  mayLeave?(process: SimProcess): boolean;
   /** Leaves gracefully; the process ends when the promise settles. */
   leave(process: SimProcess): Promise<void>;
   /** An action that a `call` fault names. */

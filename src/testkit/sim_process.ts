@@ -47,7 +47,7 @@ export class SimProcess {
     this.#clockBase = stream.between(1, 1e6);
     this.#rate = 1 + stream.between(-1, 1) * world.options.driftPpm / 1e6;
     this.random = stream;
-    this.clock = { now: () => this.localNow(), wall: () => world.wallBase + world.now + host.wallOffsetMs };
+    this.clock = { now: () => this.localNow(), wall: () => Math.floor(world.wallBase + world.now + host.wallOffsetMs) };
     this.timers = { set: (delayMs, run) => this.#setTimer(delayMs, run) };
     this.turns = { schedule: (run) => void world.schedule(world.now + turnMs, this, 'turn', run) };
     this.log = createLogger(world, host.name, logLevel);

@@ -22,6 +22,8 @@ export interface SimTransportOptions {
   readonly uid: string;
   readonly clusterName: string;
   readonly roles?: readonly string[];
+  /** What the node says it runs on. Default 'memory'. */
+  readonly runtime?: string;
   /** Nodes with different secrets reject each other. Default ''. */
   readonly secret?: string;
   /** What this node answers to `GET /cluster/seed`; undefined while it cannot. */
@@ -45,7 +47,7 @@ export class SimTransport implements Transport {
       uid: options.uid,
       clusterName: options.clusterName,
       roles: options.roles ?? [],
-      runtime: 'memory',
+      runtime: options.runtime ?? 'memory',
     };
     this.#seedAnswer = options.seedAnswer ?? (() => undefined);
   }

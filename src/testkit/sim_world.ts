@@ -145,8 +145,7 @@ export class World {
       const booted = host.boot(process);
       if (booted instanceof Promise) {
         process.track(booted).catch((error) => {
-          this.record('boot', host.name, `failed: ${printValue(error)}`);
-          process.exit();
+          if (process.alive) this.#failed(process, error);
         });
       }
     });

@@ -213,7 +213,7 @@ class Runner {
 
   #leave(host: SimHost, restartAfterMs: number | undefined): void {
     const process = host.process;
-    if (process === undefined || this.#leaving.has(host)) return;
+    if (process === undefined || this.#leaving.has(host) || this.#run.mayLeave?.(process) === false) return;
     this.#leaving.add(host);
     const again = () => {
       this.#leaving.delete(host);

@@ -25,6 +25,8 @@ export interface WorkerPlace {
   readonly random: Prng;
   /** Planned moves only: state must survive every one of them. */
   readonly plannedOnly: boolean;
+  /** The faults are over: nothing fails or stops by itself any more. */
+  readonly quiet: () => boolean;
 }
 
 /** How a singleton of the load behaves. */
@@ -67,7 +69,7 @@ export class Worker extends Actor<WorkMessage> {
     this.kind = kind;
     this.place = place;
     this.instance = place.registry.born(kind.name, place.process);
-    if (kind.failingStarts !== undefined && place.random.chance(kind.failingStarts)) {
+    if (!place.quiet() && place.random.chance(kind.failingStarts ?? 0)) {
       place.registry.terminated(this.instance);
       throw new Error('planted: this constructor fails');
     }
@@ -110,10 +112,9 @@ export class Worker extends Actor<WorkMessage> {
       const answer: WorkAnswer = { seq: message.seq, epoch: this.context.epoch };
       this.context.sender.tell(answer);
     }
-    if (this.kind.stopsItself !== undefined && random.chance(this.kind.stopsItself)) this.context.stopSelf();
-    if (this.kind.failingHandlers !== undefined && random.chance(this.kind.failingHandlers)) {
-      throw new Error('planted: this handler fails');
-    }
+    if (this.place.quiet()) return;
+    if (random.chance(this.kind.stopsItself ?? 0)) this.context.stopSelf();
+    if (random.chance(this.kind.failingHandlers ?? 0)) throw new Error('planted: this handler fails');
   }
 }
 

@@ -61,7 +61,10 @@ export interface Runtime {
   readonly version: string;
   /** Binds exclusively (a second listener on the port fails); rejects with `ListenError` naming host, port and cause. */
   listen(options: ListenOptions): Promise<Listener>;
-  dial(options: DialOptions, done: (outcome: Socket | { reason: 'refused' | 'timeout' | 'reset' | 'other'; detail: string }) => void): Cancel;
+  dial(
+    options: DialOptions,
+    done: (outcome: Socket | { reason: 'refused' | 'timeout' | 'reset' | 'other'; detail: string }) => void,
+  ): Cancel;
   probe(host: string, port: number, timeoutMs: number, done: (outcome: ProbeOutcome) => void): Cancel;
   /** Web `fetch`, with a certificate authority of one's own where `tls.ca` is given. */
   fetch(url: string, init: RequestInit, tls?: Pick<TlsOptions, 'ca'>): Promise<Response>;

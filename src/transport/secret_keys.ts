@@ -16,7 +16,9 @@ export interface SecretKeys {
 }
 
 export async function importSecret(secret: Secret | undefined): Promise<SecretKeys> {
-  const current = await importKey(secret === undefined ? publicKey : typeof secret === 'string' ? secret : secret.current);
+  const current = await importKey(
+    secret === undefined ? publicKey : typeof secret === 'string' ? secret : secret.current,
+  );
   const also = typeof secret === 'object' ? await Promise.all(secret.also.map(importKey)) : [];
   return {
     sign: async (message) => new Uint8Array(await crypto.subtle.sign('HMAC', current, message)),

@@ -23,6 +23,9 @@ const heldBytes = 2 * limits.frameBytes;
 const droppedCode = 4500;
 const droppedClose: LinkClose = { code: droppedCode, reason: 'the runtime dropped a frame', clean: false };
 
+/** The owner failed on a frame. */
+const failedCode = 4501;
+
 export interface SessionOwner {
   /** Both sides have proved themselves. Frames follow only after this has returned. */
   established(session: Session, link: Link): void;
@@ -85,7 +88,17 @@ export class Session {
   }
 
   #deliver(link: SocketLink, bytes: Uint8Array): void {
-    if (link.open) this.#owner.frame(link, bytes);
+    if (link.open) this.#guarded(link, () => this.#owner.frame(link, bytes));
+  }
+
+  /** A failing handler ends the connection it was called for, and nothing else. */
+  #guarded(link: SocketLink, run: () => void): void {
+    try {
+      run();
+    } catch (error) {
+      this.#environment.log.error('link handler failed', { peer: link.peer.address, error: String(error) });
+      this.#socket.close(failedCode, 'handler failed');
+    }
   }
 
   #feed(event: HandshakeEvent): void {
@@ -143,7 +156,7 @@ export class Session {
     this.#cancelDeadline();
     const link = new SocketLink(peer, this.#setup.own.side === 'initiator', this.#socket, () => this.#dropped());
     this.#link = link;
-    this.#owner.established(this, link);
+    this.#guarded(link, () => this.#owner.established(this, link));
   }
 
   #reject(code: keyof typeof rejectCloseCodes, detail: string): void {
@@ -178,8 +191,9 @@ export class Session {
     if (this.#over || this.#link === undefined) return;
     this.#over = true;
     this.#held = [];
-    this.#link.open = false;
-    this.#owner.closed(this.#link, close);
+    const link = this.#link;
+    link.open = false;
+    this.#guarded(link, () => this.#owner.closed(link, close));
   }
 }
 

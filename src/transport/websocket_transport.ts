@@ -192,7 +192,10 @@ export class WebSocketTransport implements Transport {
     if (keys === undefined || !this.#admit()) {
       socket.onMessage = () => {};
       socket.onClose = () => {};
-      socket.close(rejectCloseCodes['too-many-connections'], 'too-many-connections: the node takes no more connections');
+      socket.close(
+        rejectCloseCodes['too-many-connections'],
+        'too-many-connections: the node takes no more connections',
+      );
       return;
     }
     this.counters.inbound++;

@@ -5,7 +5,10 @@ export const codes = {
    * the sending node. Incarnation 0 means whoever is there.
    */
   tell: 1,
-  /** Death watch, system lane: [watch | unwatch, path, incarnation], [terminated, path, incarnation, cause]. */
+  /**
+   * Death watch: [watch | unwatch, path, incarnation] on the system lane; [terminated, path, incarnation, cause] on the
+   * user lane, after what the actor had sent.
+   */
   watch: 2,
   unwatch: 3,
   terminated: 4,

@@ -21,7 +21,7 @@ describe('event stream', () => {
   test('takes arrow functions and plain functions as predicates', () => {
     const stream = new EventStream(new ManualEnvironment().log);
     const seen: unknown[] = [];
-    stream.subscribe((event): event is number => typeof event === 'number', (event) => seen.push(event + 1));
+    stream.subscribe((event: unknown): event is number => typeof event === 'number', (event) => seen.push(event + 1));
     stream.subscribe(
       function (event: unknown) {
         return event === 'a';

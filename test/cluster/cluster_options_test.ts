@@ -27,7 +27,7 @@ class Kind {
   static readonly kind = 'kind';
 }
 const runtime = { listen() {}, dial() {}, probe() {} } as unknown as NonNullable<ClusterSettings['runtime']>;
-const transport = { start() {}, dial() {}, probe() {}, seed() {}, stop() {} } as unknown as NonNullable<
+const transport = (() => ({ start() {}, dial() {}, probe() {}, seed() {}, stop() {} })) as unknown as NonNullable<
   ClusterSettings['transport']
 >;
 
@@ -160,7 +160,7 @@ describe('bad options are refused, each with family, field, value and rule', () 
     joinTimeoutMs: [NaN, -1, 0, Infinity, 2 ** 31],
     leaveTimeoutMs: [NaN, -1, 0, Infinity, 2 ** 31],
     runtime: [{}, 'bun', { listen() {} }],
-    transport: [{}, null],
+    transport: [{}, null, 'x'],
     minMembers: [0, -1, 1.5, NaN, 1_001],
     appVersion: [1, 'a\u0000', 'x'.repeat(65)],
     handOverTimeoutMs: [NaN, -1, Infinity, 2 ** 31, 5_000],

@@ -29,7 +29,7 @@ describe('leaving', () => {
     assert(took < 50, `took ${took} ms`);
     await harness.environment.settle();
     assert(resolved);
-    assertEquals(b.node.ended(), { why: 'left', rejoin: false });
+    assertEquals(b.node.ended(), { why: 'left', rejoin: false, via: [] });
     assertEquals(seen, { downs: [], removed: ['left'] });
   });
 

@@ -9,7 +9,9 @@ const fixture = fileURLToPath(new URL('./exit_fixture.ts', import.meta.url));
 
 test('FB-124, FB-125: after the close a process ends by itself, with mute peers on both sides', async () => {
   const mute = await rawServer('upgrading', (socket) => socket.pause());
-  const flags = 'Deno' in globalThis ? ['run', '--quiet', '--allow-net', '--no-prompt', '--import-map=ci/import_map.json'] : [];
+  const flags = 'Deno' in globalThis
+    ? ['run', '--quiet', '--allow-net', '--no-prompt', '--import-map=ci/import_map.json']
+    : [];
   const child = spawn(process.execPath, [...flags, fixture, String(mute.port)], { stdio: ['ignore', 'pipe', 'pipe'] });
   let output = '';
   let connected: ReturnType<typeof rawClient> | undefined;

@@ -88,7 +88,9 @@ export function rawServer(
 /** A frame as a client sends it (masked with zeros) or, `masked` false, as a server does. */
 export function frame(opcode: number, payload: Uint8Array, masked = true): Uint8Array {
   const size = payload.byteLength;
-  const header = size < 126 ? [size] : size < 65_536
+  const header = size < 126
+    ? [size]
+    : size < 65_536
     ? [126, size >> 8, size & 255]
     : [127, 0, 0, 0, 0, ...[24, 16, 8, 0].map((shift) => (size >> shift) & 255)];
   header[0] = (header[0] ?? 0) | (masked ? 0x80 : 0);

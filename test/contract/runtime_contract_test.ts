@@ -345,7 +345,7 @@ test('a probe tells open from refused', async () => {
   assertEquals(calls, 0);
 });
 
-test('R120: TLS with a certificate authority of one\'s own; others are refused', async () => {
+test("R120: TLS with a certificate authority of one's own; others are refused", async () => {
   const server = await serve({ tls: testTls });
   const { port } = server.listener;
   const dialTls = (ca?: string) =>

@@ -50,7 +50,11 @@ export function within<T>(call: () => T): T {
   }
 }
 
-export async function startNode(make: MakeTransport, options: NodeOptions = {}, onAccept = (_: Link) => {}): Promise<Node> {
+export async function startNode(
+  make: MakeTransport,
+  options: NodeOptions = {},
+  onAccept = (_: Link) => {},
+): Promise<Node> {
   const transport = make({ uid: `uid-${++uids}`, clusterName: 'c', ...options });
   const heard: Heard = { accepted: [], frames: [], closed: [], lost: [] };
   const outside = (what: string) => assert(!inside, `${what} came inside a call`);
@@ -151,7 +155,9 @@ function frameTests(name: string, make: MakeTransport): void {
     within(() => near.send(new Uint8Array(1024 * 1024).fill(7)));
     await until('all frames', () => a.frames.length === 1_000 && b.frames.length === 1_001);
     for (const { frames } of [a, b]) {
-      const numbers = frames.slice(0, 1_000).map(({ bytes }) => new DataView(bytes.buffer, bytes.byteOffset).getUint32(0));
+      const numbers = frames.slice(0, 1_000).map(({ bytes }) =>
+        new DataView(bytes.buffer, bytes.byteOffset).getUint32(0)
+      );
       assertEquals(numbers, Array.from({ length: 1_000 }, (_, i) => i));
       assert(frames.every(({ bytes }) => bytes.subarray(4).every((byte) => byte === bytes.at(-1))));
     }

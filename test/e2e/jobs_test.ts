@@ -141,9 +141,9 @@ describe('jobs', () => {
       for (const node of nodes) {
         for (const [body, field] of bad) {
           const response = await post(node, '/jobs', body);
-          const answer = await json<{ field: string; rule: string }>(response);
-          assertEquals([response.status, answer.field], [400, field]);
-          assertGreater(answer.rule.length, 5);
+          const { error } = await json<{ error: { field: string; rule: string } }>(response);
+          assertEquals([response.status, error.field], [400, field]);
+          assertGreater(error.rule.length, 5);
         }
       }
     }),

@@ -1,5 +1,6 @@
 import { describe, test } from 'node:test';
 import { assert, assertEquals, assertFalse, assertMatch } from '@std/assert';
+import { socketPath, subprotocol } from '../../src/transport/websocket_transport.ts';
 import {
   deadlineMs,
   exitOf,
@@ -62,8 +63,8 @@ describe('a node that does not belong is kept out, and both sides say why', () =
 
 /** Opens the cluster's socket, sends what is given, and waits until the node closes it. */
 async function sendAndWait(node: TestNode, frames: readonly Uint8Array<ArrayBuffer>[]): Promise<void> {
-  const url = new URL('/cluster/ws', node.line.url.replace('http', 'ws'));
-  const socket = new WebSocket(url, ['singlet.1']);
+  const url = new URL(socketPath, node.line.url.replace('http', 'ws'));
+  const socket = new WebSocket(url, [subprotocol]);
   socket.binaryType = 'arraybuffer';
   const closed = new Promise<void>((resolve) => {
     socket.addEventListener('open', () => {

@@ -108,10 +108,10 @@ describe('a node refuses wrong flags', () => {
     scene(async (s) => {
       const first = await s.startReady('node');
       const port = first.line.address.split(':')[1]!;
-      const process = s.spawn(runtime, ['--port', port]);
+      const process = s.spawn(runtime, ['--port', port, '--log-level', 'error']);
       assertEquals((await exitOf(process)).code, 1);
       assertEquals([process.stdout.length, process.stderr.length], [0, 1], process.output());
-      assertStringIncludes(process.stderr[0]!, `127.0.0.1:${port}`);
+      assertStringIncludes(process.stderr[0]!, `127.0.0.1 port ${port}`);
       assertMatch(process.stderr[0]!, /in use/i);
     }));
 });

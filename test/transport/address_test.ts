@@ -10,7 +10,20 @@ test('addresses survive parsing and formatting', () => {
 });
 
 test('what is no address is none', () => {
-  const bad = ['', 'host', 'host:', ':1', 'host:65536', 'host:1x', 'ho st:1', 'a/b:1', '::1:80', '[host]:1', '[::1]', 'h:-1'];
+  const bad = [
+    '',
+    'host',
+    'host:',
+    ':1',
+    'host:65536',
+    'host:1x',
+    'ho st:1',
+    'a/b:1',
+    '::1:80',
+    '[host]:1',
+    '[::1]',
+    'h:-1',
+  ];
   for (const address of bad) assertEquals(parseAddress(address), undefined, address);
   assertEquals(parseAddress(`${'a'.repeat(256)}:1`), undefined);
 });

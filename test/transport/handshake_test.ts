@@ -80,7 +80,12 @@ async function run(a: Party, b: Party): Promise<Uint8Array[]> {
   return wire;
 }
 
-function parties(secretA: Secret | undefined, secretB: Secret | undefined, a: Partial<Hello> = {}, b: Partial<Hello> = {}) {
+function parties(
+  secretA: Secret | undefined,
+  secretB: Secret | undefined,
+  a: Partial<Hello> = {},
+  b: Partial<Hello> = {},
+) {
   return [
     new Party(hello('initiator', { secured: secretA !== undefined, ...a }), secretA, '127.0.0.1:2'),
     new Party(hello('responder', { secured: secretB !== undefined, ...b }), secretB),

@@ -43,30 +43,18 @@ test('events before the owner listens come in order, later ones behind them', as
   assertEquals(events, ['frame 1', 'frame 2', 'frame 3', 'frame 4']);
 });
 
-test('an owner that throws loses that frame only', async () => {
-  const { socket, events } = made();
+test('R115: an owner that throws on a frame costs that connection and nothing else', async () => {
+  const { socket, calls, events, listen } = made();
+  listen();
+  socket.onMessage = () => {
+    throw new Error('owner');
+  };
   socket.received(Uint8Array.of(1));
   socket.received(Uint8Array.of(2));
-  socket.ended(1000, '');
-  let thrown = 0;
-  socket.onMessage = (bytes) => {
-    if (bytes[0] === 1) {
-      thrown++;
-      throw new Error('owner');
-    }
-    events.push(`frame ${bytes[0]}`);
-  };
-  socket.onClose = ({ code }) => void events.push(`close ${code}`);
-  const surfaced = await new Promise<string>((resolve) => {
-    const host = globalThis as unknown as { reportError?: (error: Error) => void };
-    const before = host.reportError;
-    host.reportError = (error) => {
-      host.reportError = before;
-      resolve(error.message);
-    };
-  });
+  assertEquals(calls, ['close 4501 handler failed']);
+  socket.ended(4501, '');
   await pause(0);
-  assertEquals([thrown, surfaced, events], [1, 'owner', ['frame 2', 'close 1000']]);
+  assertEquals(events, ['close 4501 false']);
 });
 
 test('abnormal codes look alike on every runtime, ours and 1000 are clean', async () => {

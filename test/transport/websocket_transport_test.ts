@@ -37,7 +37,10 @@ function start(overrides: Overrides = {}): Promise<Node & { environment: LocalEn
   const environment = localEnvironment();
   const make = ({ port = 0, uid = 'u', clusterName = 'c', ...rest }: NodeOptions) =>
     new WebSocketTransport({ ...base, environment, port, uid, clusterName, ...rest, ...overrides });
-  return startNode(make).then((node) => ({ ...node, environment: (overrides.environment ?? environment) as LocalEnvironment }));
+  return startNode(make).then((node) => ({
+    ...node,
+    environment: (overrides.environment ?? environment) as LocalEnvironment,
+  }));
 }
 
 function stopAll(...nodes: Node[]): Promise<unknown> {
@@ -222,12 +225,12 @@ test('FB-100: a stranger gets nothing across and is dropped at the deadline', as
     [hello, hello],
     [hello, ...Array.from({ length: 500 }, () => encodeProof(new Uint8Array(32)))],
   ];
-  for (const frames of attempts) {
+  await Promise.all(attempts.map(async (frames) => {
     const raw = await rawClient(portOf(node));
     raw.socket.on('error', () => {});
     for (const bytes of frames) raw.socket.write(frame(2, bytes));
     await until('the end', () => raw.closed(), 4_000).finally(() => raw.socket.destroy());
-  }
+  }));
   assertEquals([node.accepted.length, node.frames.length, node.closed.length], [0, 0, 0]);
   const { counters } = node.transport as WebSocketTransport;
   assertEquals([counters.handshakesFailed, counters.inbound], [attempts.length, 0]);
@@ -237,7 +240,8 @@ test('FB-100: a stranger gets nothing across and is dropped at the deadline', as
 test('S7: a page of another origin cannot join a cluster without a secret', async () => {
   const node = await start();
   const statusFor = async (origin: string) => {
-    const text = `GET /cluster/ws HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nOrigin: ${origin}\r\n` +
+    const text =
+      `GET /cluster/ws HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nOrigin: ${origin}\r\n` +
       'Sec-WebSocket-Version: 13\r\nSec-WebSocket-Protocol: singlet.v1\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n';
     const raw = await rawClient(portOf(node), text);
     raw.socket.destroy();
@@ -343,4 +347,29 @@ test('R123: a frame that the runtime drops ends the link as a loss', async () =>
   await pause(30);
   assertEquals(a.closed.length, 1);
   await stopAll(a, b);
+});
+
+test('R115: a handler that throws on a frame ends that link, is logged, and costs no other', async () => {
+  const environment = localEnvironment();
+  const transport = new WebSocketTransport({ ...base, environment, uid: 'thrower' });
+  let frames = 0;
+  const closes: boolean[] = [];
+  const address = await transport.start({
+    accepted() {},
+    frame(_link, bytes) {
+      frames++;
+      if (bytes[0] === 1) throw new Error('boom');
+    },
+    closed: (_link, close) => void closes.push(close.clean),
+    listenerLost() {},
+  });
+  const [a, b] = [await start(), await start()];
+  const [bad, good] = [await linked(a, address), await linked(b, address)];
+  bad.send(Uint8Array.of(1));
+  await until('the close', () => a.closed.length === 1 && closes.length === 1);
+  good.send(Uint8Array.of(2));
+  await until('the other frame', () => frames === 2);
+  assertEquals([b.closed.length, environment.lines.filter(({ level }) => level === 'error').length], [0, 1]);
+  await stopAll(a, b);
+  await transport.stop();
 });

@@ -1,0 +1,228 @@
+/** One node of the singleton program: actor system, cluster node, singletons, and the load it puts on them. */
+import type { Cancel } from '../actor/environment.ts';
+import type { ActorRef } from '../actor/ref.ts';
+import { ActorSystem } from '../actor/system.ts';
+import { splitAddress } from '../cluster/member.ts';
+import type { ClusterNode, NodeEnd } from '../cluster/node.ts';
+import { resolveClusterOptions } from '../cluster/resolved_cluster_options.ts';
+import { assemble, type Assembly } from '../facade/assembly.ts';
+import { SingletonHostedAnyway } from '../singleton/events.ts';
+import { SingletonKey } from '../singleton/key.ts';
+import { SingletonStateError } from '../singleton/registry.ts';
+import type { Ledger as Books } from '../singleton/sender_stream.ts';
+import type { Address } from '../transport/contract.ts';
+import type { Runtime } from '../transport/runtime.ts';
+import { streamName } from './ledger.ts';
+import { Prng } from './prng.ts';
+import { printValue, type SimProcess } from './sim_process.ts';
+import { SimTransport } from './sim_transport.ts';
+import { SimulationError } from './sim_world.ts';
+import { sender, type SingletonRun } from './singleton_program.ts';
+import { makeWorker, type WorkerKind, type WorkMessage } from './workload_actors.ts';
+
+const askTimeoutMs = 4_000;
+const noBooks: Books = {
+  told: 0,
+  acknowledged: 0,
+  deadLettered: 0,
+  outcomeUnknown: 0,
+  buffered: 0,
+  resent: 0,
+  dropped: 0,
+};
+
+export class SingletonNode {
+  readonly membership: ClusterNode;
+  #run: SingletonRun;
+  #process: SimProcess;
+  #assembly: Assembly;
+  #random: Prng;
+  #refs = new Map<string, ActorRef<WorkMessage>>();
+  #timers = new Set<Cancel>();
+  #loaded = false;
+
+  private constructor(run: SingletonRun, process: SimProcess, assembly: Assembly) {
+    this.#run = run;
+    this.#process = process;
+    this.#assembly = assembly;
+    this.membership = assembly.node;
+    this.#random = new Prng(`${process.world.seed}/load/${sender(process)}`);
+  }
+
+  static async start(run: SingletonRun, process: SimProcess, via: readonly Address[]): Promise<SingletonNode> {
+    const { environment } = process;
+    const system = ActorSystem.create('sim', { environment, logger: environment.log });
+    const uid = `${Math.floor(process.random.next() * 46_656).toString(36).padStart(3, '0')}-${sender(process)}`;
+    const { address } = process.host;
+    const roles = run.settings.nodes.get(address)?.roles ?? [];
+    const [host, port] = splitAddress(address);
+    const options = resolveClusterOptions({
+      name: 'sim',
+      host,
+      port,
+      seeds: [...run.settings.seeds, ...via],
+      roles,
+      downing: run.settings.downing,
+      transport: (identity) => new SimTransport(process, { ...identity, runtime: 'node' }),
+      runtime: runtimeOf(process),
+      insecure: true,
+      http: false,
+    }, { systemName: 'sim', log: environment.log });
+    const assembly = await assemble(system, options, uid);
+    const node = new SingletonNode(run, process, assembly);
+    node.#listen(system);
+    return node;
+  }
+
+  /** Starts the singletons of this node and looks for the cluster; the load begins once this node is up. */
+  join(): void {
+    for (const kind of this.#run.settings.kinds) this.#startOrRefer(kind);
+    this.membership.onChange((_view, changes) => {
+      if (changes.some((change) => change.kind === 'self-up')) this.#startLoad();
+    });
+    this.membership.start();
+    this.#process.track(this.#assembly.whenEnded).then(() => {
+      if (this.membership.ended()?.rejoin === true) this.#process.exit();
+    });
+  }
+
+  onEnd(run: (end: NodeEnd) => void): void {
+    this.membership.onEnd((end) => {
+      this.stopLoad();
+      run(end);
+    });
+  }
+
+  leave(): Promise<void> {
+    return this.#assembly.leave();
+  }
+
+  stopLoad(): void {
+    for (const cancel of this.#timers) cancel();
+    this.#timers.clear();
+    this.#loaded = false;
+  }
+
+  /** No more messages; what was stopped by a fault is started again. */
+  quiesce(): void {
+    this.stopLoad();
+    for (const kind of this.#run.settings.kinds) this.act('start', kind);
+  }
+
+  act(action: string, kind: WorkerKind): void {
+    const { registry } = this.#assembly;
+    try {
+      if (action === 'move') registry.move(kind.name, this.#moveTarget());
+      else if (action === 'stop') registry.stop(kind.name);
+      else if (action === 'start' && !registry.isStarted(kind.name)) this.#startOrRefer(kind);
+    } catch (error) {
+      if (!(error instanceof SingletonStateError)) throw error;
+      this.#process.world.record('refused', this.#process.name, error.message);
+      if (action === 'start') this.#later(500, () => this.act('start', kind));
+    }
+  }
+
+  ledgerOf(name: string): Books {
+    return this.#assembly.registry.find(name)?.proxy.stream.ledger() ?? noBooks;
+  }
+
+  hostOf(name: string): Address | undefined {
+    return this.#assembly.registry.hostOf(name);
+  }
+
+  #moveTarget(): Address | undefined {
+    const { members } = this.membership.view();
+    return this.#random.chance(0.4) ? undefined : this.#random.pick(members).address;
+  }
+
+  #startOrRefer(kind: WorkerKind): void {
+    const { registry } = this.#assembly;
+    const key = SingletonKey.of<WorkMessage>(kind.name, kind.role);
+    if (this.#run.settings.nodes.get(this.#process.host.address)?.starts.has(kind.name) !== true) {
+      this.#refs.set(kind.name, registry.ref(key));
+      return;
+    }
+    const place = {
+      registry: this.#run.registry,
+      ledger: this.#run.ledger,
+      process: this.#process,
+      random: this.#random,
+      plannedOnly: this.#run.settings.plannedOnly,
+      quiet: () => this.#run.quiet,
+    };
+    const delivery = kind.atLeastOnce === true ? 'at-least-once' : 'at-most-once';
+    this.#refs.set(kind.name, registry.start(key, () => makeWorker(kind, place), { delivery }));
+  }
+
+  #listen(system: ActorSystem): void {
+    system.eventStream.subscribe(SingletonHostedAnyway, (event) => this.#run.registry.hostedAnyway(event.name));
+    system.deadLetters.subscribe((letter) => {
+      const message = letter.message as Partial<WorkMessage>;
+      if (typeof message?.stream !== 'string' || typeof message.seq !== 'number') return;
+      const { stream, seq } = message;
+      this.#process.world.record('dead', this.#process.name, `${stream} ${seq} ${letter.reason}`);
+      if (stream.startsWith(`${sender(this.#process)}>`)) {
+        return this.#run.ledger.deadLettered({ stream, seq }, letter.reason);
+      }
+      const text =
+        `message ${seq} of ${stream} is a dead letter (${letter.reason}) on ${this.#process.name}, not at its sender`;
+      this.#process.world.fail(new SimulationError('S3', text));
+    });
+  }
+
+  #startLoad(): void {
+    if (this.#loaded || this.#run.quiet) return;
+    this.#loaded = true;
+    for (const kind of this.#run.settings.kinds) this.#tellLater(kind.name);
+  }
+
+  #tellLater(name: string): void {
+    const { tellEveryMs } = this.#run.settings;
+    this.#later(this.#random.between(0, 2 * tellEveryMs), () => {
+      this.#tell(name);
+      if (this.#loaded) this.#tellLater(name);
+    });
+  }
+
+  #tell(name: string): void {
+    const ref = this.#refs.get(name);
+    if (ref === undefined) return;
+    const ask = this.#random.chance(0.1);
+    const message: WorkMessage = { ...this.#run.ledger.told(streamName(sender(this.#process), name)), ask };
+    if (!ask) return ref.tell(message);
+    const { world, name: node } = this.#process;
+    this.#process.track(ref.ask(message, askTimeoutMs)).then(
+      () => world.record('answer', node, `${name} ${message.seq}`),
+      (error) => world.record('no answer', node, `${name} ${message.seq} ${printValue(error).slice(0, 80)}`),
+    );
+  }
+
+  #later(ms: number, run: () => void): void {
+    const cancel = this.#process.timers.set(ms, () => {
+      this.#timers.delete(cancel);
+      run();
+    });
+    this.#timers.add(cancel);
+  }
+}
+
+/** Only its end is ever needed: the transport is the simulated one. */
+function runtimeOf(process: SimProcess): Runtime {
+  const refuse = () => {
+    throw new Error('the simulator has no real network');
+  };
+  return {
+    name: 'node',
+    version: 'simulated',
+    listen: refuse,
+    dial: refuse,
+    probe: refuse,
+    onSignal: () => () => {},
+    exit: () => process.exit(),
+    args: () => [],
+    fetch: refuse,
+    randomBytes: refuse,
+    readTextFile: refuse,
+    environmentVariable: () => undefined,
+  };
+}

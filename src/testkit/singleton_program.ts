@@ -1,0 +1,194 @@
+/** The simulator's program for the whole thing: real nodes with singletons, a load on them, and the witnesses. */
+import type { DowningOption } from '../cluster/downing/mod.ts';
+import type { Address } from '../transport/contract.ts';
+import { InstanceRegistry } from './instance_registry.ts';
+import { Ledger, type LedgerPolicy, singletonOf } from './ledger.ts';
+import { disagreement, MembershipRules } from './membership_rules.ts';
+import type { Prng } from './prng.ts';
+import type { Program, ProgramRun, RunContext } from './program.ts';
+import type { SimProcess } from './sim_process.ts';
+import { SimulationError } from './sim_world.ts';
+import { SingletonNode } from './singleton_node.ts';
+import { type WorkerKind, workerKinds } from './workload_actors.ts';
+
+export const singletonProgram: Program = {
+  name: 'singletons',
+  create: (context) => new SingletonRun(context),
+};
+
+/** What is drawn once per run. */
+export interface RunSettings {
+  readonly kinds: readonly WorkerKind[];
+  readonly seeds: readonly Address[];
+  readonly downing: DowningOption;
+  /** By address: roles of the node, and the names of the singletons it starts. */
+  readonly nodes: ReadonlyMap<Address, { readonly roles: readonly string[]; readonly starts: ReadonlySet<string> }>;
+  readonly plannedOnly: boolean;
+  /** Mean time between two messages of one sender to one singleton. */
+  readonly tellEveryMs: number;
+}
+
+const auditEveryMs = 1_000;
+
+export class SingletonRun implements ProgramRun {
+  readonly settings: RunSettings;
+  readonly registry: InstanceRegistry;
+  readonly ledger: Ledger;
+  readonly random: Prng;
+  /** Set once the load has stopped. */
+  quiet = false;
+  #context: RunContext;
+  #nodes = new Map<SimProcess, SingletonNode>();
+  #rules = new MembershipRules();
+  #leaving = new Set<string>();
+  /** Where a node that lost a heal was told to come back: its next process asks there as well. */
+  #via = new Map<Address, readonly Address[]>();
+  #nextAudit = 0;
+
+  constructor(context: RunContext) {
+    this.#context = context;
+    this.random = context.random;
+    this.settings = drawSettings(context);
+    this.registry = new InstanceRegistry(context.world, this.settings.plannedOnly);
+    this.ledger = new Ledger(context.world, (stream) => this.#policy(stream));
+  }
+
+  async boot(process: SimProcess): Promise<void> {
+    const via = this.#via.get(process.host.address) ?? [];
+    this.#via.delete(process.host.address);
+    const node = await SingletonNode.start(this, process, via);
+    this.#nodes.set(process, node);
+    process.onExit(() => {
+      this.#nodes.delete(process);
+      this.#rules.forget(node);
+    });
+    node.onEnd((end) => {
+      process.world.record('ended', process.name, end.why);
+      if (end.via.length > 0) this.#via.set(process.host.address, end.via);
+    });
+    node.join();
+  }
+
+  mayLeave(process: SimProcess): boolean {
+    const node = this.#nodes.get(process);
+    if (node === undefined) return false;
+    if (!this.settings.plannedOnly) return true;
+    const stays = [...this.#nodes].filter(([other, { membership }]) =>
+      other !== process && !this.#leaving.has(sender(other)) && membership.view().self.status === 'up'
+    );
+    return node.membership.view().self.status === 'up' && stays.length > 0;
+  }
+
+  async leave(process: SimProcess): Promise<void> {
+    const node = this.#nodes.get(process);
+    if (node === undefined) return;
+    this.#leaving.add(sender(process));
+    node.stopLoad();
+    await node.leave();
+  }
+
+  call(process: SimProcess, action: string, argument: string): void {
+    const kind = this.settings.kinds[Number(argument) % this.settings.kinds.length];
+    if (kind !== undefined) this.#nodes.get(process)?.act(action, kind);
+  }
+
+  check(): void {
+    for (const [process, { membership }] of this.#nodes) {
+      this.#rules.observe(membership, process.name, membership.view());
+    }
+    const { world } = this.#context;
+    if (world.now < this.#nextAudit) return;
+    this.#nextAudit = world.now + auditEveryMs;
+    this.#audit();
+  }
+
+  quiesce(): void {
+    this.quiet = true;
+    for (const node of this.#nodes.values()) node.quiesce();
+  }
+
+  unsettled(): string | undefined {
+    const nodes = [...this.#nodes].map(([process, { membership }]) => ({
+      name: process.name,
+      uid: membership.uid,
+      view: membership.view(),
+    }));
+    return disagreement(nodes) ?? this.#unsettledSingletons();
+  }
+
+  finish(): void {
+    this.#audit();
+    for (const [process, node] of this.#nodes) {
+      for (const kind of this.settings.kinds) {
+        const { buffered } = node.ledgerOf(kind.name);
+        if (buffered > 0) {
+          throw new SimulationError('S2', `${process.name} still buffers ${buffered} messages for ${kind.name}`);
+        }
+      }
+    }
+  }
+
+  statistics(): Record<string, number> {
+    return { ...this.registry.statistics, ...this.ledger.statistics };
+  }
+
+  #unsettledSingletons(): string | undefined {
+    for (const { name } of this.settings.kinds) {
+      const living = this.registry.living(name);
+      if (living.length !== 1) {
+        return `${living.length} instances of ${name}${living.map(({ process }) => ` ${process.name}`).join('')}`;
+      }
+      for (const [process, node] of this.#nodes) {
+        const host = node.hostOf(name);
+        const actual = living[0]?.process.host.address;
+        if (host !== actual) return `${process.name} believes ${host} to host ${name}, ${actual} does`;
+        const { buffered } = node.ledgerOf(name);
+        if (buffered > 0) return `${process.name} buffers ${buffered} messages for ${name}`;
+      }
+    }
+    return undefined;
+  }
+
+  #audit(): void {
+    for (const [process, node] of this.#nodes) {
+      for (const { name } of this.settings.kinds) this.ledger.audit(`${sender(process)}>${name}`, node.ledgerOf(name));
+    }
+  }
+
+  #policy(stream: string): LedgerPolicy {
+    const kind = this.settings.kinds.find((candidate) => candidate.name === singletonOf(stream));
+    const from = stream.slice(0, stream.indexOf('>'));
+    return {
+      atLeastOnce: kind?.atLeastOnce === true && !this.settings.plannedOnly,
+      exact: this.settings.plannedOnly && !this.#leaving.has(from),
+    };
+  }
+}
+
+/** The sender half of a stream's name. */
+export function sender(process: SimProcess): string {
+  return `${process.name}/${process.incarnation}`;
+}
+
+function drawSettings({ random, addresses, profile }: RunContext): RunSettings {
+  const kinds = random.shuffled(workerKinds).slice(0, random.integer(2, 4));
+  const { plannedOnly } = profile;
+  const workers = addresses.filter(() => plannedOnly || random.chance(0.7));
+  const nodes = new Map(addresses.map((address) => {
+    const roles = workers.length === 0 || workers.includes(address) ? ['worker'] : [];
+    const starts = new Set(kinds.filter(() => plannedOnly || random.chance(0.9)).map((kind) => kind.name));
+    return [address, { roles, starts }];
+  }));
+  // Somebody must be able to host each of them.
+  const [first] = [...nodes.values()].filter((node) => node.roles.length > 0);
+  for (const kind of kinds) first?.starts.add(kind.name);
+  const all = random.chance(0.7) || addresses.length < 3;
+  return {
+    kinds,
+    seeds: all ? addresses : random.shuffled(addresses).slice(0, random.integer(2, addresses.length)),
+    downing: random.chance(0.85) ? 'keep-majority' : 'keep-oldest',
+    nodes,
+    plannedOnly,
+    tellEveryMs: random.between(120, 700),
+  };
+}

@@ -1,0 +1,147 @@
+import { test } from 'node:test';
+import { assert, assertEquals, assertRejects, assertStringIncludes } from '@std/assert';
+import type { DeadLetter } from '../../src/actor/dead_letters.ts';
+import { SingletonHosted } from '../../src/singleton/events.ts';
+import { MemoryCluster, type MemoryNode } from '../facade/memory_cluster.ts';
+import { type Command, counterClass, Journal } from './fixtures.ts';
+
+async function hosted(count: number, settings = {}) {
+  const journal = new Journal();
+  const Counter = counterClass(journal);
+  const cluster = new MemoryCluster();
+  await cluster.grow(count);
+  const refs = cluster.nodes.map((node) => node.cluster.singleton.start(Counter, settings));
+  await cluster.until(() => journal.live === 1);
+  return { journal, Counter, cluster, refs };
+}
+
+function lettersOf(node: MemoryNode): DeadLetter[] {
+  const letters: DeadLetter[] = [];
+  node.system.deadLetters.subscribe((letter) => letters.push(letter));
+  return letters;
+}
+
+test('R142: after a crash on this machine the next oldest hosts in well under a second, with three nodes and with two', async () => {
+  for (const count of [3, 2]) {
+    const { cluster, refs, journal } = await hosted(count);
+    const at = cluster.environment.clock.now();
+    cluster.network.crash(cluster.nodes[0]!.address);
+    journal.live -= 1;
+    await cluster.until(() => journal.lines.length === 2);
+    assert(cluster.environment.clock.now() - at < 1_000, `${cluster.environment.clock.now() - at} ms`);
+    assertEquals(await cluster.get(refs[1]!.ask('where')), cluster.nodes[1]!.address);
+    assertEquals(await cluster.get(refs[1]!.ask('count')), 0, 'a crash is a cold start');
+  }
+});
+
+test('S3, R139: in at-most-once mode what was sent and not acknowledged is reported, and nothing is handled twice', async () => {
+  const { cluster, refs, journal } = await hosted(3);
+  const sender = cluster.nodes[1]!;
+  const letters = lettersOf(sender);
+  for (let n = 0; n < 50; n += 1) refs[1]!.tell(n);
+  await cluster.until(() => journal.got.length === 50);
+  for (let n = 50; n < 100; n += 1) refs[1]!.tell(n);
+  cluster.environment.runTurns();
+  cluster.network.crash(cluster.nodes[0]!.address);
+  for (let n = 100; n < 150; n += 1) refs[1]!.tell(n);
+  await cluster.until(() => sender.cluster.singleton.find('counter')!.proxy.stream.buffered === 0);
+  const ledger = sender.cluster.singleton.find('counter')!.proxy.stream.ledger();
+  assertEquals(ledger.told, ledger.acknowledged + ledger.deadLettered + ledger.buffered);
+  assertEquals(letters.filter((letter) => letter.reason !== 'outcome-unknown').length, 0);
+  assertEquals(letters.length, ledger.outcomeUnknown);
+  const got = journal.got as number[];
+  assertEquals(new Set(got).size, got.length, 'nothing twice');
+  const reported = new Set(letters.map((letter) => letter.message as number));
+  for (let n = 0; n < 150; n += 1) assert(got.includes(n) || reported.has(n), `${n} is neither handled nor reported`);
+});
+
+test('S3: in at-least-once mode everything is handled', async () => {
+  const { cluster, refs, journal } = await hosted(3, { delivery: 'at-least-once' });
+  for (let n = 0; n < 50; n += 1) refs[1]!.tell(n);
+  cluster.environment.runTurns();
+  cluster.network.crash(cluster.nodes[0]!.address);
+  for (let n = 50; n < 100; n += 1) refs[1]!.tell(n);
+  await cluster.until(() => new Set(journal.got).size === 100);
+  const ledger = cluster.nodes[1]!.cluster.singleton.find('counter')!.proxy.stream.ledger();
+  assertEquals([ledger.deadLettered, ledger.told], [0, 100]);
+});
+
+test('R50, R55: without a host messages are buffered up to the bound, then dead letters that name singleton, sender and reason', async () => {
+  const journal = new Journal();
+  const cluster = new MemoryCluster();
+  await cluster.grow(1);
+  const node = cluster.nodes[0]!;
+  const letters = lettersOf(node);
+  const ref = node.cluster.singleton.ref<Command>('counter');
+  for (let n = 0; n < 1_002; n += 1) ref.tell(n);
+  assertEquals(letters.map((letter) => [letter.message, letter.reason]), [[1_000, 'buffer-overflow'], [1_001, 'buffer-overflow']]);
+  assertStringIncludes(letters[0]!.recipient, 'counter');
+  const warnings = cluster.environment.logged.filter((entry) => entry.message.includes('the buffer is full'));
+  assertEquals(warnings.length, 1);
+  node.cluster.singleton.start(counterClass(journal));
+  await cluster.until(() => journal.got.length === 1_000);
+  assertEquals(journal.got, Array.from({ length: 1_000 }, (_, n) => n));
+});
+
+test('overflow: drop-oldest keeps the newest', async () => {
+  const journal = new Journal();
+  const cluster = new MemoryCluster();
+  await cluster.grow(2);
+  const Counter = counterClass(journal);
+  cluster.network.cut(cluster.nodes[0]!.address, cluster.nodes[1]!.address);
+  const ref = cluster.nodes[0]!.cluster.singleton.start(Counter, { bufferSize: 3, overflow: 'drop-oldest' });
+  for (let n = 0; n < 6; n += 1) ref.tell(n);
+  cluster.network.heal(cluster.nodes[0]!.address, cluster.nodes[1]!.address);
+  await cluster.until(() => journal.got.length === 3);
+  assertEquals(journal.got, [3, 4, 5]);
+});
+
+test('an ask fails fast with the reason when its message ends as a dead letter', async () => {
+  const { cluster, refs } = await hosted(2);
+  const asked = refs[1]!.ask({ reply: () => 1 } as unknown as Command, 60_000);
+  const error = await assertRejects(() => cluster.get(asked));
+  assertStringIncludes(error.message, 'counter');
+  assertEquals(await cluster.get(refs[1]!.ask('count')), 0);
+});
+
+test('R59, R60: a failing handler is a restart in place; an end of its own is a new instance after a backoff', async () => {
+  const { cluster, refs, journal } = await hosted(2);
+  const hosts: SingletonHosted[] = [];
+  cluster.nodes[0]!.system.eventStream.subscribe(SingletonHosted, (event) => hosts.push(event));
+  refs[1]!.tell('fail');
+  refs[1]!.tell(1);
+  await cluster.until(() => journal.got.length === 1);
+  assertEquals(hosts.length, 0, 'the same instance');
+  const at = cluster.environment.clock.now();
+  refs[1]!.tell('stop-self');
+  for (let n = 2; n < 7; n += 1) refs[1]!.tell(n);
+  await cluster.until(() => journal.got.length === 6);
+  const waited = cluster.environment.clock.now() - at;
+  assert(waited >= 1_000 && waited < 1_500, `${waited} ms`);
+  assertEquals(journal.got, [1, 2, 3, 4, 5, 6]);
+  assertEquals([hosts.length, hosts[0]!.reason], [1, 'restart']);
+});
+
+test('R61, A11: with restartOnTermination false it stays down until stop and start', async () => {
+  const { cluster, refs, journal, Counter } = await hosted(2, { restartOnTermination: false });
+  refs[0]!.tell('stop-self');
+  await cluster.until(() => journal.live === 0);
+  await cluster.pass(5_000);
+  await cluster.join();
+  await cluster.pass(5_000);
+  assertEquals(journal.live, 0);
+  const { singleton } = cluster.nodes[0]!.cluster;
+  singleton.stop(Counter);
+  await cluster.pass(50);
+  await cluster.until(() => journal.live === 1);
+});
+
+test('R60: an instance that keeps ending moves to the next host', async () => {
+  const { cluster, refs, journal } = await hosted(2, { moveAfterFailures: 2 });
+  for (let round = 0; round < 3; round += 1) {
+    refs[0]!.tell('stop-self');
+    await cluster.until(() => journal.lines.length === 3 + 2 * round && journal.live === 1);
+  }
+  assertEquals(await cluster.get(refs[1]!.ask('where')), cluster.nodes[1]!.address);
+  assertEquals(journal.peak, 1);
+});

@@ -1,0 +1,197 @@
+import { describe, test } from 'node:test';
+import { assert, assertEquals } from '@std/assert';
+import { limits } from '../../src/limits.ts';
+import { seededRandom } from '../../src/testkit/manual_environment.ts';
+import type { Envelope } from '../../src/transport/peers_contract.ts';
+import { addressOf, type PeersNode, world } from './peers_node.ts';
+
+const A = addressOf(1);
+const B = addressOf(2);
+
+/** Numbers received in messages [1, n]. */
+function numbers(node: PeersNode, code = 1): number[] {
+  return node.got.filter((envelope) => envelope[0] === code).map((envelope) => envelope[1] as number);
+}
+
+function range(count: number, from = 0): number[] {
+  return Array.from({ length: count }, (_, i) => from + i);
+}
+
+describe('peers: sending', () => {
+  test('dials on demand; one link serves both directions', async () => {
+    const { env, node } = world();
+    const a = await node(1, 'a');
+    const b = await node(2, 'b');
+    assertEquals(a.peers.sendUser(B, [1, 0, { text: 'hi' }]), undefined);
+    env.advance(10);
+    assertEquals(b.got, [[1, 0, { text: 'hi' }]]);
+    b.peers.sendUser(A, [1, 1]);
+    env.advance(10);
+    assertEquals(a.got, [[1, 1]]);
+    assertEquals([a.events, b.events], [['+b'], ['+a']]);
+    assertEquals([a.peers.counters.dials, b.peers.counters.dials], [1, 0]);
+    assertEquals([a.peers.connected(B)?.uid, b.peers.connected(A)?.uid], ['b', 'a']);
+  });
+
+  test('works whichever side has the smaller uid', async () => {
+    for (const [uidA, uidB] of [['x', 'y'], ['y', 'x']] as const) {
+      const { env, node } = world({ delay: () => 3 });
+      const a = await node(1, uidA);
+      const b = await node(2, uidB);
+      for (const n of range(50)) a.peers.sendUser(B, [1, n]);
+      env.advance(100);
+      assertEquals(numbers(b), range(50));
+    }
+  });
+
+  test('messages of one turn share a frame; system messages go first', async () => {
+    const { env, node } = world();
+    const a = await node(1, 'a');
+    const b = await node(2, 'b');
+    a.peers.connect(B);
+    env.advance(10);
+    for (const n of range(100)) a.peers.sendUser(B, [1, n]);
+    a.peers.sendSystem(B, [13, 'beat']);
+    env.advance(10);
+    assertEquals(b.got[0], [13, 'beat']);
+    assertEquals(numbers(b), range(100));
+    assertEquals([a.peers.counters.out.user.frames, a.peers.counters.out.system.frames], [1, 1]);
+    assertEquals([a.peers.counters.out.user.messages, b.peers.counters.in.user.messages], [100, 100]);
+  });
+
+  test('a full batch leaves before the turn ends; flush leaves at once', async () => {
+    const { env, node } = world();
+    const a = await node(1, 'a');
+    await node(2, 'b');
+    a.peers.connect(B);
+    env.advance(10);
+    for (let i = 0; i < 3; i++) a.peers.sendUser(B, [1, 'x'.repeat(limits.batchBytes / 2)]);
+    assert(a.peers.counters.out.user.frames >= 1);
+    const before = a.peers.counters.out.user.frames;
+    a.peers.flush();
+    assertEquals(a.peers.counters.out.user.messages, 3);
+    assert(a.peers.counters.out.user.frames > before);
+  });
+
+  test('what is sent is what it was when it was sent', async () => {
+    const { env, node } = world();
+    const a = await node(1, 'a');
+    const b = await node(2, 'b');
+    const body = { n: 1 };
+    a.peers.sendUser(B, [1, body]);
+    body.n = 2;
+    env.advance(10);
+    assertEquals(b.got, [[1, { n: 1 }]]);
+  });
+
+  test('R111: messages up to the limit arrive, in order with small ones; larger ones fail at the sender', async () => {
+    const { env, node } = world();
+    const a = await node(1, 'a');
+    const b = await node(2, 'b');
+    a.peers.sendUser(B, [1, 1]);
+    a.peers.sendUser(B, [2, new Uint8Array(limits.messageBytes - 100).fill(5)]);
+    a.peers.sendUser(B, [1, 3]);
+    const refused = a.peers.sendUser(B, [1, new Uint8Array(limits.messageBytes)]);
+    assertEquals(refused?.reason, 'too-large');
+    assert(refused!.detail.includes(String(limits.messageBytes)));
+    env.advance(1000);
+    assertEquals(b.got.map((envelope) => envelope[0]), [1, 2, 1]);
+    assertEquals((b.got[1]![1] as Uint8Array).length, limits.messageBytes - 100);
+    assertEquals(b.peers.counters.malformed, 0);
+  });
+
+  test('R121: what cannot be sent fails at its sender and costs nobody else', async () => {
+    const { env, node } = world();
+    const a = await node(1, 'a');
+    const b = await node(2, 'b');
+    a.peers.sendUser(B, [1, 0]);
+    const failure = a.peers.sendUser(B, [1, { list: [() => 1] }]);
+    assertEquals(failure?.reason, 'unserializable');
+    assert(failure!.detail.includes('list[0]'));
+    a.peers.sendUser(B, [1, 1]);
+    env.advance(10);
+    assertEquals(numbers(b), [0, 1]);
+    assertEquals(a.peers.counters.dropped.get('unserializable'), 1);
+  });
+
+  test('the own address is refused, not dialled', async () => {
+    const { node } = world();
+    const a = await node(1, 'a');
+    assertEquals(a.peers.sendUser(A, [1])?.reason, 'closed');
+    a.peers.sendSystem(A, [13]);
+    a.peers.connect(A);
+    assertEquals(a.peers.counters.dials, 0);
+  });
+
+  test('FB-087: a peer that reads nothing costs bounded memory, and system messages still pass', async () => {
+    const { env, node, network } = world();
+    const a = await node(1, 'a');
+    const b = await node(2, 'b');
+    a.peers.connect(B);
+    env.advance(10);
+    network.cut(A, B);
+    const chunk = 'x'.repeat(60_000);
+    let refused = 0;
+    for (const n of range(1500)) if (a.peers.sendUser(B, [1, n, chunk]) !== undefined) refused++;
+    env.advance(20);
+    assert(refused > 0 && refused < 600, String(refused));
+    assert(a.peers.congested(B));
+    assertEquals(a.peers.counters.dropped.get('queue-full'), refused);
+    const sentBefore = a.peers.counters.out.user.bytes;
+    assert(sentBefore <= limits.socketBufferBytes + limits.frameBytes);
+    a.peers.sendSystem(B, [13]);
+    env.advance(5);
+    assertEquals(a.peers.counters.out.system.messages, 1);
+    assertEquals(a.peers.counters.out.user.bytes, sentBefore);
+    network.heal(A, B);
+    env.advance(5_000);
+    assertEquals(numbers(b), range(1500 - refused));
+    assert(!a.peers.congested(B));
+  });
+
+  test('the number of waiting messages is bounded per lane', async () => {
+    const { env, node, network } = world();
+    const a = await node(1, 'a');
+    await node(2, 'b');
+    network.cut(A, B);
+    network.cut(B, A);
+    for (const n of range(limits.peerQueueMessages)) a.peers.sendUser(B, [1, n]);
+    assertEquals(a.peers.sendUser(B, [1, -1])?.reason, 'queue-full');
+    for (const n of range(limits.peerSystemQueue + 5)) a.peers.sendSystem(B, [13, n]);
+    assertEquals(a.peers.counters.dropped.get('system-queue-full'), 5);
+    env.advance(1);
+  });
+});
+
+describe('peers: dials that fail', () => {
+  test('no silent loss: what was queued comes back, and the next send dials again', async () => {
+    const { env, node } = world();
+    const a = await node(1, 'a');
+    a.peers.sendUser(B, [1, 'one']);
+    a.peers.sendSystem(B, [13]);
+    env.advance(10);
+    assertEquals(a.undelivered, [{ reason: 'unreachable', envelope: [1, 'one'] }]);
+    assertEquals(a.peers.counters.dropped.get('unreachable'), 2);
+    assertEquals(a.failures.map((failure) => failure.reason), ['refused']);
+    const b = await node(2, 'b');
+    a.peers.sendUser(B, [1, 'two']);
+    env.advance(200);
+    assertEquals(b.got, [[1, 'two']]);
+  });
+
+  test('dials of a dead address are spaced out, however much is sent; connect does not wait', async () => {
+    const { env, node } = world();
+    const a = await node(1, 'a');
+    for (let i = 0; i < 1000; i++) {
+      a.peers.sendUser(B, [1, i]);
+      env.advance(10);
+    }
+    assert(a.peers.counters.dials < 25, String(a.peers.counters.dials));
+    env.advance(5_000);
+    assertEquals(a.undelivered.length, 1000);
+    const before = a.peers.counters.dials;
+    a.peers.connect(B);
+    assertEquals(a.peers.counters.dials, before + 1);
+  });
+});
+
