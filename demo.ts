@@ -5,6 +5,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isReady, type JobSpec, postJob, skippedTicks, until } from './demo/jobs_client.ts';
 import { killAllNodes, type NodeLine, NodeProcess } from './demo/node_process.ts';
+import { hostings } from './demo/accounting.ts';
 import { Receiver } from './demo/receiver.ts';
 import { report } from './demo/report.ts';
 import type { RuntimeName } from './demo/runtime_commands.ts';
@@ -90,13 +91,10 @@ function takeOut(nodes: Running[], address: string): Running {
 async function story(receiver: Receiver): Promise<boolean> {
   const target = receiver.url('/hook');
   say(`A receiver listens at ${target}: the jobs' target. It writes down every call.`);
-  const a = await startNode('A', 'bun', []);
-  const others = await Promise.all([
-    startNode('B', 'deno', [a]),
-    startNode('C', 'node', [a]),
-    startNode('D', 'bun', [a]),
-  ]);
-  const nodes = [a, ...others];
+  const nodes: Running[] = [];
+  for (const [letter, runtime] of [['A', 'bun'], ['B', 'deno'], ['C', 'node'], ['D', 'bun']] as const) {
+    nodes.push(await startNode(letter, runtime, nodes));
+  }
 
   say(
     `Posting ${jobs} jobs, each every ${everyMs} ms, to node ${
@@ -108,9 +106,10 @@ async function story(receiver: Receiver): Promise<boolean> {
   say(`Every call comes from node ${labels.get(first.address)}, the oldest (epoch ${first.epoch}).`);
   await sleep(phaseMs);
 
+  const skipped = [await skippedTicks(nodes[0]!.line.url)];
   const second = await hostLeaves(receiver, nodes, first);
   await sleep(phaseMs);
-  const skippedBefore = await skippedTicks(nodes.at(-1)!.line.url);
+  skipped.push(await skippedTicks(nodes[0]!.line.url));
   const [third, crashGapMs] = await hostDies(receiver, nodes, second);
   await sleep(phaseMs);
 
@@ -123,7 +122,7 @@ async function story(receiver: Receiver): Promise<boolean> {
       ? `Node ${joiner.label} has joined and nothing moved: calls still come from ${labels.get(third.address)}.`
       : `Node ${joiner.label} has joined and the scheduler moved, which it must not.`,
   );
-  const skippedAfter = await skippedTicks(joiner.line.url);
+  skipped.push(await skippedTicks(joiner.line.url));
   const calls = [...receiver.calls];
   const unclean = await endAll(nodes);
   const { lines, broken } = report({
@@ -131,7 +130,7 @@ async function story(receiver: Receiver): Promise<boolean> {
     everyMs,
     ends: ['SIGTERM', 'SIGKILL'],
     nameOf: (address) => labels.get(address) ?? address,
-    skipped: [skippedBefore, skippedAfter],
+    skipped,
     crashGapMs,
     epochBeforeJoin: third.epoch,
     epochAfterJoin,
@@ -144,7 +143,13 @@ async function hostLeaves(receiver: Receiver, nodes: Running[], host: Caller): P
   say(`SIGTERM to the host, ${leaver.label}: it stops the scheduler, hands its table over and leaves.`);
   leaver.process.signal('SIGTERM');
   const next = await callerAfter(receiver, host.epoch);
-  say(`Node ${labels.get(next.address)} calls now (epoch ${next.epoch}). Run numbers go on.`);
+  const gapMs = hostings(receiver.calls).at(-1)?.gapMs ?? 0;
+  say(
+    `Node ${labels.get(next.address)} calls now (epoch ${next.epoch}), ${
+      gapMs.toFixed(0)
+    } ms after the last call of the old host.`,
+  );
+  say(`Run numbers go on. (A call comes every ${everyMs / jobs} ms anyway.)`);
   const exit = await within(leaver.process.exited, 'the leaver exits');
   if (exit.code !== 0) {
     throw new Error(`the leaver ended with ${exit.signal ?? exit.code}:\n${leaver.process.output()}`);
@@ -188,7 +193,7 @@ function verdict(lines: readonly string[], broken: readonly string[]): boolean {
 }
 
 async function main(): Promise<void> {
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
     process.on(signal, () => {
       killAllNodes();
       process.exit(130);

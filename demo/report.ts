@@ -1,5 +1,5 @@
 /** The demonstration's closing table and verdict. Pure. */
-import { type Hosting, hostings, tally } from './accounting.ts';
+import { type Hosting, hostings, type Tally, tally } from './accounting.ts';
 import type { ReceivedCall } from './receiver.ts';
 
 export interface Facts {
@@ -9,8 +9,8 @@ export interface Facts {
   readonly ends: readonly ('SIGTERM' | 'SIGKILL')[];
   /** How a host is called in the table. */
   readonly nameOf: (address: string) => string;
-  /** The scheduler's own count of skipped ticks: before the crash, after it. */
-  readonly skipped: readonly [number, number];
+  /** Ticks the scheduler said it had skipped, read shortly before the n-th hosting ended. It counts from 0 after a crash. */
+  readonly skipped: readonly number[];
   /** From SIGKILL to the next scheduler's first answer. */
   readonly crashGapMs: number;
   readonly epochBeforeJoin: number;
@@ -22,69 +22,71 @@ export interface Report {
   readonly broken: readonly string[];
 }
 
+interface Row extends Tally {
+  readonly hosting: Hosting;
+  readonly gapMs: number | undefined;
+  readonly end: 'SIGTERM' | 'SIGKILL' | undefined;
+  readonly begin: 'SIGTERM' | 'SIGKILL' | undefined;
+}
+
 const plannedGapBoundMs = 1_000;
 const crashGapBoundMs = 3_000;
 
 export function report(facts: Facts): Report {
-  const all = hostings(facts.calls);
-  const crash = facts.ends.indexOf('SIGKILL');
-  const chains = [all.slice(0, crash + 1), all.slice(crash + 1)] as const;
-  const tallies = chains.map((chain, index) =>
-    tally(chain.flatMap((hosting) => hosting.calls), facts.everyMs, facts.skipped[index]!)
-  );
-  const rows = [
-    ['host', 'epoch', 'ended by', 'gap before', 'calls'],
-    ...all.map((hosting, index) => [
-      facts.nameOf(hosting.host),
-      String(hosting.epoch),
-      facts.ends[index] ?? 'end of the demonstration',
-      gapOf(facts, hosting, index),
-      String(hosting.calls.length),
-    ]),
-  ];
-  const sums = [
-    ['runs', 'due', 'delivered', 'skipped', 'lost', 'doubled'],
-    ...tallies.map((sum, index) => [
-      index === 0 ? 'up to the SIGKILL' : 'after it',
-      ...[sum.due, sum.delivered, sum.skipped, sum.lost, sum.doubled].map(String),
-    ]),
-  ];
-  return { lines: [...table(rows), '', ...table(sums)], broken: brokenPromises(facts, all, tallies) };
+  const rows = rowsOf(facts);
+  const shown = rows.map((row) => [
+    facts.nameOf(row.hosting.host),
+    String(row.hosting.epoch),
+    row.end ?? 'the end',
+    row.gapMs === undefined ? '-' : `${row.gapMs.toFixed(0)} ms`,
+    ...[row.due, row.delivered, row.skipped, row.lost, row.doubled].map(String),
+  ]);
+  const head = ['host', 'epoch', 'until', 'gap before', 'runs due', 'delivered', 'skipped', 'lost', 'doubled'];
+  return { lines: table([head, ...shown]), broken: brokenPromises(facts, rows) };
 }
 
-function gapOf(facts: Facts, hosting: Hosting, index: number): string {
-  if (index === 0 || hosting.gapMs === undefined) return '-';
-  return facts.ends[index - 1] === 'SIGKILL' ? `${facts.crashGapMs.toFixed(0)} ms` : `${hosting.gapMs.toFixed(0)} ms`;
+/** Each hosting with its share of the chain it belongs to: what was counted up to its end, less what was before it. */
+function rowsOf(facts: Facts): readonly Row[] {
+  const rows: Row[] = [];
+  let chain: ReceivedCall[] = [];
+  let before: Tally = { due: 0, delivered: 0, skipped: 0, lost: 0, doubled: 0 };
+  for (const [index, hosting] of hostings(facts.calls).entries()) {
+    const begin = facts.ends[index - 1];
+    if (begin === 'SIGKILL') {
+      chain = [];
+      before = { due: 0, delivered: 0, skipped: 0, lost: 0, doubled: 0 };
+    }
+    chain = [...chain, ...hosting.calls];
+    const now = tally(chain, facts.everyMs, facts.skipped[index] ?? 0);
+    rows.push({
+      hosting,
+      begin,
+      end: facts.ends[index],
+      gapMs: begin === 'SIGKILL' ? facts.crashGapMs : hosting.gapMs,
+      due: now.due - before.due,
+      delivered: now.delivered - before.delivered,
+      skipped: now.skipped - before.skipped,
+      lost: now.lost - before.lost,
+      doubled: now.doubled - before.doubled,
+    });
+    before = now;
+  }
+  return rows;
 }
 
-function brokenPromises(
-  facts: Facts,
-  all: readonly Hosting[],
-  tallies: readonly { readonly lost: number; readonly doubled: number }[],
-): readonly string[] {
+function brokenPromises(facts: Facts, rows: readonly Row[]): readonly string[] {
   const broken: string[] = [];
   const promise = (kept: boolean, text: string) => void (kept || broken.push(text));
-  promise(all.length === facts.ends.length + 1, `${facts.ends.length + 1} hosts in turn: there were ${all.length}`);
-  for (const [index, hosting] of all.entries()) {
-    promise(
-      hosting.stale === 0,
-      `never two: ${hosting.stale} calls of epoch ${hosting.epoch} came after its successor's first`,
-    );
-    if (facts.ends[index - 1] !== 'SIGTERM') continue;
-    const gapMs = hosting.gapMs ?? Infinity;
-    promise(
-      gapMs <= plannedGapBoundMs,
-      `gap of a planned move up to ${plannedGapBoundMs} ms: it was ${gapMs.toFixed(0)} ms`,
-    );
+  promise(rows.length === facts.ends.length + 1, `${facts.ends.length + 1} hosts in turn: there were ${rows.length}`);
+  for (const { hosting, begin, gapMs = 0, lost, doubled } of rows) {
+    const { epoch, stale } = hosting;
+    promise(stale === 0, `never two: ${stale} calls of epoch ${epoch} came after its successor's first`);
+    promise(lost === 0, `no run lost: ${lost} were in epoch ${epoch}`);
+    promise(doubled === 0, `no run doubled: ${doubled} were in epoch ${epoch}`);
+    const bound = begin === 'SIGKILL' ? crashGapBoundMs : plannedGapBoundMs;
+    const what = begin === 'SIGKILL' ? 'crash' : 'planned move';
+    promise(gapMs <= bound, `gap of a ${what} up to ${bound} ms: it was ${gapMs.toFixed(0)} ms`);
   }
-  for (const { lost, doubled } of tallies) {
-    promise(lost === 0, `no run lost: ${lost} were`);
-    promise(doubled === 0, `no run doubled: ${doubled} were`);
-  }
-  promise(
-    facts.crashGapMs <= crashGapBoundMs,
-    `gap of a crash up to ${crashGapBoundMs} ms: it was ${facts.crashGapMs.toFixed(0)} ms`,
-  );
   promise(facts.epochBeforeJoin === facts.epochAfterJoin, 'a join moves nothing: the epoch changed');
   return broken;
 }

@@ -10,7 +10,8 @@ export const allowedImports: Readonly<Record<string, readonly string[]>> = {
   cluster: ['actor', 'wire', 'transport', 'coordination'],
   singleton: ['actor', 'wire', 'transport', 'cluster', 'coordination', 'persistence'],
   http: ['actor', 'wire', 'transport', 'cluster', 'singleton'],
-  testkit: ['actor', 'wire', 'transport', 'cluster', 'coordination', 'persistence', 'singleton', 'http', 'src'],
+  facade: ['actor', 'wire', 'transport', 'cluster', 'coordination', 'persistence', 'singleton', 'http'],
+  testkit: ['facade', 'actor', 'wire', 'transport', 'cluster', 'coordination', 'persistence', 'singleton', 'http', 'src'],
   src: ['actor', 'wire', 'transport', 'cluster', 'coordination', 'persistence', 'singleton'],
   adapters: ['wire'],
 };
@@ -27,6 +28,7 @@ export const house = {
   typesUpward: [
     // An actor's context reaches the cluster it runs in, when there is one.
     { from: 'src/actor/', to: 'src/cluster/cluster_handle.ts' },
+    { from: 'src/cluster/cluster_handle.ts', to: 'src/facade/cluster.ts' },
     // The quorum lease asks the members of the cluster.
     { from: 'src/coordination/', to: 'src/cluster/contract.ts' },
     { from: 'src/coordination/', to: 'src/cluster/member.ts' },

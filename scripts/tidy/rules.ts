@@ -130,12 +130,13 @@ export function mirrorOf(path: string): string {
 }
 
 /**
- * A file with logic is tested by the file of its name, or by another test of the same folder that imports it itself; one
- * that only runs through others must be listed in `testedElsewhere`, with the test that runs it.
+ * A file with logic is tested by the file of its name, or by another test of the same folder that imports it, itself or
+ * through files of that folder; one that only runs through others must be listed in `testedElsewhere`, with the test that
+ * runs it.
  */
 export function mirrorTests(files: readonly SourceFile[]): Problem[] {
   const paths = new Set(files.map((file) => file.path));
-  const imported = directImports(files);
+  const imported = withNeighbours(directImports(files), files);
   return files
     .filter(({ path }) => /^(src|adapters)\//.test(path) && isTypeScript(path) && !path.endsWith('.d.ts'))
     .filter(({ path }) =>
@@ -145,20 +146,39 @@ export function mirrorTests(files: readonly SourceFile[]): Problem[] {
     .map(({ path }) => ({ path, line: 1, message: `has no test: expected ${mirrorOf(path)}` }));
 }
 
-/** Source files that a test in their mirrored folder, or a contract suite, imports by name. */
+/** Source files that a test (or its fixture) in their mirrored folder, or a contract suite, imports by name. */
 function directImports(files: readonly SourceFile[]): Set<string> {
   const imported = new Set<string>();
+  const adapters = files.map(({ path }) => path).filter((path) => /^adapters\/\w+\/mod\.ts$/.test(path));
   for (const { path, text } of files) {
-    if (!/^test\/.*_test\.ts$/.test(path)) continue;
+    if (!/^test\/.*\.ts$/.test(path)) continue;
     const folder = path.slice(0, path.lastIndexOf('/'));
     for (const { specifier, typeOnly } of listImports(text)) {
+      // The contract suites run against the adapter of whatever runtime runs them.
+      if (specifier === '#runtime' && folder === 'test/contract') for (const adapter of adapters) imported.add(adapter);
       const target = typeOnly ? undefined : resolvePath(path, specifier);
       if (target === undefined) continue;
       const mirrored = mirrorOf(target);
-      if (folder === mirrored.slice(0, mirrored.lastIndexOf('/')) || folder === 'test/contract') imported.add(target);
+      const home = mirrored.slice(0, mirrored.lastIndexOf('/'));
+      if (folder === home || folder.startsWith(`${home}/`) || folder === 'test/contract') imported.add(target);
     }
   }
   return imported;
+}
+
+/** Adds what the tested files import from their own folder, and so on. */
+function withNeighbours(tested: ReadonlySet<string>, files: readonly SourceFile[]): Set<string> {
+  const texts = new Map(files.map(({ path, text }) => [path, text]));
+  const reached = new Set(tested);
+  for (const path of reached) {
+    const folder = path.slice(0, path.lastIndexOf('/'));
+    for (const { specifier, typeOnly } of listImports(texts.get(path) ?? '')) {
+      const target = typeOnly ? undefined : resolvePath(path, specifier);
+      const home = target?.slice(0, target.lastIndexOf('/'));
+      if (target !== undefined && (home === folder || home === 'adapters/shared')) reached.add(target);
+    }
+  }
+  return reached;
 }
 
 /** Exceptions that no longer excuse anything must go. */

@@ -144,7 +144,7 @@ export class ActorSystem {
     return this.userGuardian.spawnAnonymous(source, options).ref;
   }
 
-  /** For other layers: starts an actor at `/system/<path>`; the levels between are made on demand. */
+  /** For other layers: starts an actor at `/system/<path>`, below actors that are there; levels without one are made. */
   spawnSystem<T>(path: readonly string[], source: ActorOrFactory<T>, options?: CellOptions): LocalActorRef<T> {
     if (this.systemGuardian.isTerminated) throw new SystemTerminatedError(this.name, `spawn ${path.join('/')}`);
     const name = path.at(-1);

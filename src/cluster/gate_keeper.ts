@@ -65,7 +65,9 @@ export class GateKeeper implements HostGate {
       this.#state = retained(this.#state, members);
       this.#deadline = gateDeadline(strategy, members, uid, this.#state.acks, timing.gateWindowMs);
       // A newcomer counts at once: without an answer from it the gate might stay closed until the next round.
-      const newcomer = members.some((member) => isActive(member.status) && member.uid !== uid && !this.#pinged.has(member.uid));
+      const newcomer = members.some((member) =>
+        isActive(member.status) && member.uid !== uid && !this.#pinged.has(member.uid)
+      );
       if (begins || newcomer) this.#ping();
     }
     this.#maybeOpened();

@@ -32,7 +32,11 @@ export function decode<T>(run: () => T): Decoded<T> {
 }
 
 /** `tombstones`: the ones worth telling this receiver. */
-export function encodeGossip(state: GossipState, seen: Iterable<string>, tombstones: Iterable<[string, Tombstone]>): unknown {
+export function encodeGossip(
+  state: GossipState,
+  seen: Iterable<string>,
+  tombstones: Iterable<[string, Tombstone]>,
+): unknown {
   return [
     state.clusterId,
     state.formedAt,
@@ -130,7 +134,10 @@ function decodeStarted(wire: unknown): ReadonlyMap<string, StartedRecord> {
   for (const item of listOf(wire, limits.singletons, 'started')) {
     const fields = tupleOf(item, 3, 'started');
     const role = fields[2] === null ? undefined : textOf(fields[2], limits.roleChars, 'role');
-    started.set(textOf(fields[0], limits.typeNameChars, 'singleton'), { generation: countOf(fields[1], 'generation'), role });
+    started.set(textOf(fields[0], limits.typeNameChars, 'singleton'), {
+      generation: countOf(fields[1], 'generation'),
+      role,
+    });
   }
   return started;
 }

@@ -32,7 +32,9 @@ export class Gossiper {
   }
 
   start(): void {
-    this.#round.at(this.#node.environment.clock.now() + this.#intervalMs * (0.5 + this.#node.environment.random.next() / 2));
+    this.#round.at(
+      this.#node.environment.clock.now() + this.#intervalMs * (0.5 + this.#node.environment.random.next() / 2),
+    );
   }
 
   stop(): void {
@@ -103,7 +105,9 @@ export class Gossiper {
     const { gossip, selfUid } = this.#node.membership();
     const active = this.#others();
     const leader = leaderOf(gossip.records);
-    const targets = active.length <= pushToAllUpTo || leader === undefined || leader.uid === selfUid ? active : [leader];
+    const targets = active.length <= pushToAllUpTo || leader === undefined || leader.uid === selfUid
+      ? active
+      : [leader];
     for (const { address } of targets) this.#digest(address, false);
   }
 
@@ -146,4 +150,3 @@ export class Gossiper {
     return recent;
   }
 }
-

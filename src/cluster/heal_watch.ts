@@ -199,7 +199,9 @@ function encodeNotice(kind: NoticeKind, uid: string, rank: SideRank): Envelope {
 
 function decodeNotice(envelope: Envelope): { kind: NoticeKind; uid: string; rank: SideRank } {
   const [, kind, uid, clusterId, formedAt, founded, upNumber, address] = envelope;
-  if (kind !== 'removed' && kind !== 'unknown' && kind !== 'side') return fail('notice', kind, 'removed, unknown or side');
+  if (kind !== 'removed' && kind !== 'unknown' && kind !== 'side') {
+    return fail('notice', kind, 'removed, unknown or side');
+  }
   return {
     kind,
     uid: textOf(uid, limits.uidChars, 'uid'),

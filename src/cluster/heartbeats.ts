@@ -7,7 +7,13 @@ import type { PeerIdentity } from '../transport/contract.ts';
 import type { Envelope } from '../transport/peers_contract.ts';
 import { codes } from '../wire/codes.ts';
 import { Alarm } from './alarm.ts';
-import { type DetectorEvent, type DetectorOptions, type DetectorState, newDetector, stepDetector } from './failure_detector.ts';
+import {
+  type DetectorEvent,
+  type DetectorOptions,
+  type DetectorState,
+  newDetector,
+  stepDetector,
+} from './failure_detector.ts';
 import { decode } from './gossip_codec.ts';
 import type { NodeContext } from './node_context.ts';
 import { ringOf, ringSize, watchedBy } from './ring.ts';
@@ -65,7 +71,7 @@ export class Heartbeats {
   linkLost(uid: string): void {
     this.#linkLost.add(uid);
     this.#step({ kind: 'link-lost', uid, by: this.#node.settings.uid });
-    if (this.#detector.peers.has(uid)) for (const other of this.#detector.peers.keys()) this.#beatTo(other);
+    if (this.#detector.peers.has(uid)) { for (const other of this.#detector.peers.keys()) this.#beatTo(other); }
   }
 
   linkOpen(uid: string): void {

@@ -14,10 +14,10 @@ import type { NodeContext } from './node_context.ts';
 import {
   missingText,
   type Seeding,
-  seedingTimes,
   type SeedingEffect,
   type SeedingEvent,
   type SeedingStep,
+  seedingTimes,
   seedReasons,
   startSeeding,
   stepSeeding,
@@ -121,7 +121,9 @@ export class JoinProcess {
       case 'join':
         return this.#node.send(effect.to, [codes.join, encodeRecord(self), settings.fingerprint]);
       case 'form': {
-        if (effect.overridden) environment.log.warn('founding a cluster without asking the seeds', { seeds: settings.seeds });
+        if (effect.overridden) {
+          environment.log.warn('founding a cluster without asking the seeds', { seeds: settings.seeds });
+        }
         const formedAt = Math.max(0, Math.floor(environment.clock.wall()));
         const clusterId = `${settings.uid}`;
         return this.#node.dispatch({ kind: 'form', clusterId, formedAt, founders: effect.founders });

@@ -31,7 +31,12 @@ export function lead(state: Membership, now: number): Step {
 }
 
 /** Rule 1: the margin starts once every survivor has seen `down`, and only proven death has none. */
-function runMargins(state: Membership, converged: boolean, now: number, effects: MembershipEffect[]): ReadonlyMap<string, number> {
+function runMargins(
+  state: Membership,
+  converged: boolean,
+  now: number,
+  effects: MembershipEffect[],
+): ReadonlyMap<string, number> {
   const margins = new Map<string, number>();
   for (const record of state.gossip.records.values()) {
     if (record.status !== 'down') continue;

@@ -50,7 +50,12 @@ export interface Membership {
 const waitingForMs = 5_000;
 
 export type MembershipEvent =
-  | { readonly kind: 'form'; readonly clusterId: string; readonly formedAt: number; readonly founders: readonly MemberRecord[] }
+  | {
+    readonly kind: 'form';
+    readonly clusterId: string;
+    readonly formedAt: number;
+    readonly founders: readonly MemberRecord[];
+  }
   | { readonly kind: 'gossip'; readonly from: PeerIdentity; readonly message: GossipMessage }
   | { readonly kind: 'digest'; readonly from: PeerIdentity; readonly message: DigestMessage; readonly repair: boolean }
   | { readonly kind: 'join'; readonly record: MemberRecord }
@@ -207,7 +212,10 @@ function join(state: Membership, record: MemberRecord, now: number): Step {
   if (state.phase !== 'member') return { state, effects: [] };
   const { gossip } = state;
   if (gossip.tombstones.has(record.uid)) {
-    return { state, effects: [{ kind: 'refuse-join', to: record.address, why: 'this uid has been removed', final: true }] };
+    return {
+      state,
+      effects: [{ kind: 'refuse-join', to: record.address, why: 'this uid has been removed', final: true }],
+    };
   }
   if (gossip.records.has(record.uid)) return { state, effects: [{ kind: 'reply', to: record.address, about: [] }] };
   if (gossip.records.size >= limits.members) {
@@ -297,7 +305,10 @@ function replaceSelf(state: Membership, record: MemberRecord): Step {
 function writeEntry(state: Membership, key: string, value: unknown): Step {
   const known = state.gossip.entries.get(key);
   if (known === undefined && state.gossip.entries.size >= limits.entries) {
-    return { state, effects: [{ kind: 'refused', what: 'entry', why: `more than ${limits.entries} entries`, from: undefined }] };
+    return {
+      state,
+      effects: [{ kind: 'refused', what: 'entry', why: `more than ${limits.entries} entries`, from: undefined }],
+    };
   }
   const entry = { key, version: (known?.version ?? 0) + 1, by: state.selfUid, value };
   if (known !== undefined && !isNewerEntry(entry, known)) return { state, effects: [] };

@@ -197,7 +197,11 @@ export class ClusterNode implements MembershipNode, NodeContext {
     if (this.#end !== undefined) return this.#end.why;
     if (this.#state.phase === 'outside') return this.#joiner.missing();
     const { status } = this.#view.self;
-    return status === 'up' ? undefined : status === 'joining' ? 'waiting for the leader to let this node become up' : `this node is ${status}`;
+    return status === 'up'
+      ? undefined
+      : status === 'joining'
+      ? 'waiting for the leader to let this node become up'
+      : `this node is ${status}`;
   }
 
   seedReasons(): readonly SeedReason[] {
@@ -337,9 +341,9 @@ export class ClusterNode implements MembershipNode, NodeContext {
       this.#notifying = false;
       const changes = this.#changes;
       this.#changes = [];
-      if (changes.length > 0) for (const listener of [...this.#changeListeners]) listener(this.#view, changes);
+      if (changes.length > 0) { for (const listener of [...this.#changeListeners]) listener(this.#view, changes); }
       const end = this.#end;
-      if (end !== undefined) for (const listener of [...this.#endListeners]) listener(end);
+      if (end !== undefined) { for (const listener of [...this.#endListeners]) listener(end); }
     });
   }
 
@@ -368,7 +372,11 @@ export class ClusterNode implements MembershipNode, NodeContext {
       case 'wake':
         return this.#wakes.at(effect.at);
       case 'downed':
-        return this.environment.log.warn('member is down', { address: effect.record.address, uid: effect.record.uid, why: effect.why });
+        return this.environment.log.warn('member is down', {
+          address: effect.record.address,
+          uid: effect.record.uid,
+          why: effect.why,
+        });
       case 'ended':
         return this.#finish(effect, effect.selfDown);
       default:
@@ -380,9 +388,19 @@ export class ClusterNode implements MembershipNode, NodeContext {
   #finish({ why, rejoin, via }: NodeEnd, selfDown: boolean): void {
     this.#end = { why, rejoin, via };
     this.#keeper.end();
-    if (selfDown) for (const listener of [...this.#selfDownListeners]) this.#guarded(() => listener({ why }));
+    if (selfDown) { for (const listener of [...this.#selfDownListeners]) this.#guarded(() => listener({ why })); }
     this.#gossiper.flush();
-    for (const part of [this.#joiner, this.#heartbeats, this.#splits, this.#deaths, this.#heal, this.#gossiper, this.#leaver]) {
+    for (
+      const part of [
+        this.#joiner,
+        this.#heartbeats,
+        this.#splits,
+        this.#deaths,
+        this.#heal,
+        this.#gossiper,
+        this.#leaver,
+      ]
+    ) {
       part.stop();
     }
     this.#wakes.cancel();
@@ -423,4 +441,3 @@ function initialRecord(settings: NodeSettings, address: Address): MemberRecord {
     hosting: new Map(),
   };
 }
-

@@ -5,7 +5,7 @@ import type { Envelope, PeersEvents } from '../transport/peers_contract.ts';
 import { codes } from '../wire/codes.ts';
 import type { DeathWatch } from './death_watch.ts';
 import type { GateKeeper } from './gate_keeper.ts';
-import { decode, decodeDigest, type Decoded, decodeGossip } from './gossip_codec.ts';
+import { decode, type Decoded, decodeDigest, decodeGossip } from './gossip_codec.ts';
 import type { Gossiper } from './gossiper.ts';
 import type { HealWatch } from './heal_watch.ts';
 import type { Heartbeats } from './heartbeats.ts';
@@ -128,7 +128,9 @@ export class NodeInbox implements PeersEvents {
     if (this.#node.membership().phase !== 'member') return;
     const fingerprint = envelope[2];
     if (fingerprint !== this.#node.settings.fingerprint) {
-      const why = `the settings differ: fingerprint here ${this.#node.settings.fingerprint}, there ${String(fingerprint).slice(0, 128)}`;
+      const why = `the settings differ: fingerprint here ${this.#node.settings.fingerprint}, there ${
+        String(fingerprint).slice(0, 128)
+      }`;
       this.#node.environment.log.warn('refused a join', { from: peer.address, why });
       this.#node.count('refused join');
       return this.#node.send(peer.address, [codes.joinRefused, why, false]);
@@ -144,7 +146,9 @@ export class NodeInbox implements PeersEvents {
 
   #digest(peer: PeerIdentity, envelope: Envelope): void {
     const message = this.#checked(peer, 'digest', decodeDigest(envelope[1], envelope[2], envelope[3]));
-    if (message !== undefined) this.#node.dispatch({ kind: 'digest', from: peer, message, repair: envelope[4] === true });
+    if (message !== undefined) {
+      this.#node.dispatch({ kind: 'digest', from: peer, message, repair: envelope[4] === true });
+    }
   }
 
   #checked<T>(peer: PeerIdentity, what: string, decoded: Decoded<T>): T | undefined {

@@ -64,7 +64,11 @@ function adopt(state: Membership, from: PeerIdentity, { state: theirs, seen }: G
 }
 
 /** Only active members are believed. A removed or downed one is told so. */
-function refuseStranger(state: Membership, from: PeerIdentity, clusterId: string): readonly MembershipEffect[] | undefined {
+function refuseStranger(
+  state: Membership,
+  from: PeerIdentity,
+  clusterId: string,
+): readonly MembershipEffect[] | undefined {
   const { gossip } = state;
   const record = gossip.records.get(from.uid);
   const expected = (why: string): MembershipEffect => ({ kind: 'refused', what: 'gossip', why, from, expected: true });

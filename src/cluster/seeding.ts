@@ -152,8 +152,9 @@ function beginRound(state: Seeding, now: number, jitter: number): SeedingStep {
   const outcomes = new Map(state.outcomes);
   const asked: string[] = [];
   for (const seed of state.settings.seeds) {
-    if (seed === state.settings.selfAddress || outcomes.get(seed)?.kind === 'self') outcomes.set(seed, { kind: 'self' });
-    else asked.push(seed);
+    if (seed === state.settings.selfAddress || outcomes.get(seed)?.kind === 'self') {
+      outcomes.set(seed, { kind: 'self' });
+    } else asked.push(seed);
   }
   const next: Seeding = {
     ...state,
@@ -184,7 +185,13 @@ function tick(state: Seeding, now: number, jitter: number): SeedingStep {
   return { state, effects: [{ kind: 'wake', at: state.nextRoundAt }] };
 }
 
-function answered(state: Seeding, seed: string, outcome: SeedAnswer | DialFailure, now: number, jitter: number): SeedingStep {
+function answered(
+  state: Seeding,
+  seed: string,
+  outcome: SeedAnswer | DialFailure,
+  now: number,
+  jitter: number,
+): SeedingStep {
   if (!state.pending.has(seed)) return { state, effects: [] };
   const pending = new Set(state.pending);
   pending.delete(seed);
@@ -201,7 +208,9 @@ function answered(state: Seeding, seed: string, outcome: SeedAnswer | DialFailur
   if (pending.size > 0) return { state: next, effects };
   const decided = decide(next, now);
   const late = decided.state.candidacy === undefined && now >= decided.state.nextRoundAt;
-  const more = late && !decided.effects.some((effect) => effect.kind === 'form') ? beginRound(decided.state, now, jitter) : decided;
+  const more = late && !decided.effects.some((effect) => effect.kind === 'form')
+    ? beginRound(decided.state, now, jitter)
+    : decided;
   return { state: more.state, effects: [...effects, ...more.effects] };
 }
 
@@ -248,9 +257,15 @@ function decide(state: Seeding, now: number): SeedingStep {
   const bound = state.pledged !== undefined && state.pledged.until > now;
   if (!isFirst || bound || alive.length + 1 < majorityOf(settings.seeds)) return { state, effects: [wake] };
   const listenUntil = state.startedAt + seedingTimes.listenFirst;
-  if (now < listenUntil) return { state: { ...state, nextRoundAt: listenUntil }, effects: [{ kind: 'wake', at: listenUntil }] };
+  if (now < listenUntil) {
+    return { state: { ...state, nextRoundAt: listenUntil }, effects: [{ kind: 'wake', at: listenUntil }] };
+  }
   const candidacy: Candidacy = { nonce: state.round, sentAt: now, pledges: new Map() };
-  const requests: SeedingEffect[] = alive.map(({ address }) => ({ kind: 'request-pledge', to: address, nonce: state.round }));
+  const requests: SeedingEffect[] = alive.map(({ address }) => ({
+    kind: 'request-pledge',
+    to: address,
+    nonce: state.round,
+  }));
   const nextRoundAt = Math.max(state.nextRoundAt, now + seedingTimes.pledgeWait);
   return { state: { ...state, candidacy, nextRoundAt }, effects: [...requests, { kind: 'wake', at: nextRoundAt }] };
 }
@@ -258,7 +273,8 @@ function decide(state: Seeding, now: number): SeedingStep {
 function pledgeRequested(state: Seeding, from: PeerIdentity, nonce: number, now: number): SeedingStep {
   const answer = (granted: boolean): SeedingEffect => ({ kind: 'answer-pledge', to: from.address, nonce, granted });
   const { pledged, settings } = state;
-  const bound = pledged !== undefined && pledged.until > now && pledged.uid !== from.uid && pledged.address !== from.address;
+  const bound = pledged !== undefined && pledged.until > now && pledged.uid !== from.uid &&
+    pledged.address !== from.address;
   const outranked = isListed(state) && compareAddress(settings.selfAddress, from.address) < 0;
   if (bound || outranked || state.joining !== undefined || settings.selfElection === 'immediate') {
     return { state, effects: [answer(false)] };
@@ -276,7 +292,9 @@ function pledgeAnswered(
 ): SeedingStep {
   const { candidacy, settings } = state;
   if (candidacy === undefined || candidacy.nonce !== nonce || pledge === undefined) return { state, effects: [] };
-  if (now > candidacy.sentAt + seedingTimes.pledgeUsable) return { state: { ...state, candidacy: undefined }, effects: [] };
+  if (now > candidacy.sentAt + seedingTimes.pledgeUsable) {
+    return { state: { ...state, candidacy: undefined }, effects: [] };
+  }
   if (!answersAlone(state).some((answer) => answer.uid === from.uid)) return { state, effects: [] };
   const pledges = new Map(candidacy.pledges).set(from.uid, pledge);
   const next = { ...state, candidacy: { ...candidacy, pledges } };
@@ -286,10 +304,17 @@ function pledgeAnswered(
 
 function joinRefused(state: Seeding, from: PeerIdentity, why: string, now: number): SeedingStep {
   const effects: SeedingEffect[] = [];
-  const next = explain({ ...state, refusal: `${from.address}: ${why}` }, `${from.address} refused the join: ${why}`, effects);
+  const next = explain(
+    { ...state, refusal: `${from.address}: ${why}` },
+    `${from.address} refused the join: ${why}`,
+    effects,
+  );
   if (next.joining === undefined) return { state: next, effects };
   const nextRoundAt = Math.max(now + seedingTimes.firstRetry, next.nextRoundAt);
-  return { state: { ...next, joining: undefined, nextRoundAt }, effects: [...effects, { kind: 'wake', at: nextRoundAt }] };
+  return {
+    state: { ...next, joining: undefined, nextRoundAt },
+    effects: [...effects, { kind: 'wake', at: nextRoundAt }],
+  };
 }
 
 function isListed(state: Seeding): boolean {
@@ -337,7 +362,9 @@ function outcomeText(outcome: SeedOutcome): string {
 export function missingText(state: Seeding): string {
   const { seeds, selfElection } = state.settings;
   if (state.joining !== undefined) {
-    return `waiting for a welcome from ${state.joining.targets.join(', ')}${state.refusal === undefined ? '' : `; ${state.refusal}`}`;
+    return `waiting for a welcome from ${state.joining.targets.join(', ')}${
+      state.refusal === undefined ? '' : `; ${state.refusal}`
+    }`;
   }
   if (selfElection === 'never') return `no seed is in a cluster yet (selfElection is 'never')`;
   if (!isListed(state)) return 'no seed is in a cluster yet, and this node is not in the seed list';

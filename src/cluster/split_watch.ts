@@ -1,7 +1,15 @@
 /** Watches the merged reachability for a split, waits until it is settled, and carries out what the strategy decides. */
 import { Alarm } from './alarm.ts';
 import type { DowningDecision } from './downing/contract.ts';
-import { calm, downOwnSide, observeSplit, shifted, type SplitView, type StabilityState, stabilityOf } from './downing/stability.ts';
+import {
+  calm,
+  downOwnSide,
+  observeSplit,
+  shifted,
+  type SplitView,
+  stabilityOf,
+  type StabilityState,
+} from './downing/stability.ts';
 import type { NodeContext } from './node_context.ts';
 import { splitOf } from './split.ts';
 import { stableAfterMs } from './timing.ts';
@@ -26,7 +34,9 @@ export class SplitWatch {
 
   /** What this node did not watch was not stable. */
   paused(pauseMs: number): void {
-    if (this.#stability !== calm) this.#stability = shifted(this.#stability, pauseMs, this.#node.environment.clock.now());
+    if (this.#stability !== calm) {
+      this.#stability = shifted(this.#stability, pauseMs, this.#node.environment.clock.now());
+    }
   }
 
   /** The view may have changed, or a deadline has come. */
@@ -50,7 +60,10 @@ export class SplitWatch {
         this.#alarm.at(stability.until);
         return;
       case 'settled':
-        this.#carryOut(settings.strategy.decide({ ...split, selfUid: state.selfUid }), `${settings.strategy.name} decided`);
+        this.#carryOut(
+          settings.strategy.decide({ ...split, selfUid: state.selfUid }),
+          `${settings.strategy.name} decided`,
+        );
         if (this.#node.membership().phase === 'member') this.#alarm.at(now + askAgainMs);
         return;
       case 'unstable':

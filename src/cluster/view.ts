@@ -53,7 +53,8 @@ function memberOf(record: MemberRecord, reachable: boolean): Member {
 }
 
 export function sameView(a: MembershipView, b: MembershipView): boolean {
-  return a.clusterId === b.clusterId && a.leader === b.leader && a.converged === b.converged && a.entries === b.entries &&
+  return a.clusterId === b.clusterId && a.leader === b.leader && a.converged === b.converged &&
+    a.entries === b.entries &&
     a.members.length === b.members.length && a.members.every((member, i) => member === b.members[i]);
 }
 
@@ -74,11 +75,15 @@ export function diffViews(before: MembershipView, after: MembershipView): Member
     if ((known?.reachable ?? true) !== member.reachable) {
       changes.push({ kind: 'reachability', member, reachable: member.reachable });
     }
-    if (member.uid === after.self.uid && member.status === 'up' && known?.status !== 'up') changes.push({ kind: 'self-up' });
+    if (member.uid === after.self.uid && member.status === 'up' && known?.status !== 'up') {
+      changes.push({ kind: 'self-up' });
+    }
   }
   if (before.leader?.uid !== after.leader?.uid) changes.push({ kind: 'leader', leader: after.leader });
   if (before.entries !== after.entries) {
-    for (const [key, entry] of after.entries) if (before.entries.get(key) !== entry) changes.push({ kind: 'entry', key });
+    for (const [key, entry] of after.entries) {
+      if (before.entries.get(key) !== entry) changes.push({ kind: 'entry', key });
+    }
   }
   return changes;
 }

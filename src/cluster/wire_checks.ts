@@ -47,6 +47,8 @@ export function addressOf(value: unknown): Address {
 
 function shown(value: unknown): string {
   if (typeof value === 'string') return JSON.stringify(value.slice(0, 64));
-  if (typeof value === 'number' || typeof value === 'boolean' || value === undefined || value === null) return String(value);
+  if (typeof value === 'number' || typeof value === 'boolean' || value === undefined || value === null) {
+    return String(value);
+  }
   return Array.isArray(value) ? `a list of ${value.length}` : `a ${typeof value}`;
 }

@@ -9,6 +9,7 @@ import { createNode } from '../cluster/start_node.ts';
 import { checkHandOverTimeout, handOverTimeoutMs } from '../cluster/timing.ts';
 import { createApp } from '../http/app.ts';
 import { SingletonRegistry } from '../singleton/registry.ts';
+import { singletonOfInstance } from '../singleton/instance.ts';
 import { SingletonRef } from '../singleton/singleton_ref.ts';
 import type { SeedAnswer, Transport } from '../transport/contract.ts';
 import { protocolVersion } from '../transport/hello.ts';
@@ -38,14 +39,14 @@ const lookMs = 20;
 export async function assemble(system: ActorSystem, options: ResolvedClusterOptions, uid: string): Promise<Assembly> {
   const { environment } = system;
   const runtime = options.transport ? options.runtime : options.runtime ?? (await import('#runtime')).runtime;
-  let node: ClusterNode | undefined;
-  const seedAnswer = (): SeedAnswer => node?.seedAnswer() ?? unjoined(options, uid);
+  const made: { node?: ClusterNode } = {};
+  const seedAnswer = (): SeedAnswer => made.node?.seedAnswer() ?? unjoined(options, uid);
   const transport = options.transport?.({ uid, clusterName: options.name, roles: options.roles, seedAnswer }) ??
     webSockets(system, options, runtime!, uid, seedAnswer);
   const remoting = new Remoting({ system, uid });
   const codec = new Codec({ refs: remoting.refs });
   let peers: LinkedPeers | undefined;
-  node = await createNode(settingsOf(system, options, uid, transport, runtime), (events) => {
+  const node = await createNode(settingsOf(system, options, uid, transport, runtime), (events) => {
     peers = new LinkedPeers({
       environment,
       transport,
@@ -66,26 +67,29 @@ export async function assemble(system: ActorSystem, options: ResolvedClusterOpti
     });
     return peers;
   });
-  const made = node;
-  attachRemoting(remoting, made);
-  const registry = new SingletonRegistry(system, made, {
+  made.node = node;
+  attachRemoting(remoting, node);
+  const registry = new SingletonRegistry(system, node, {
     handOverTimeoutMs: handOverTimeoutMs(options.timing, 5),
     checkHandOverTimeout: (family, field, ms) => checkHandOverTimeout(options.timing, family, field, ms),
   });
   remoting.addVirtualRefs({
     scheme: 'singleton',
-    nameOf: (ref) => ref instanceof SingletonRef ? ref.typeName : undefined,
+    // An instance is known to others by its singleton, wherever that runs when they answer.
+    nameOf: (ref) => ref instanceof SingletonRef ? ref.typeName : singletonOfInstance(ref.path),
     refFor: (name) => registry.ref(name),
   });
-  const app = options.http === false ? undefined : withUser(createApp(new NodeInspection(system, options, made, registry, peers!)), options);
+  const app = options.http === false
+    ? undefined
+    : withUser(createApp(new NodeInspection(system, options, node, registry, peers!)), options);
   if (app && transport instanceof WebSocketTransport) transport.setFetch((request) => app.fetch(request));
-  const whenEnded = ending(system, options, made, registry, peers!, runtime);
-  const leave = (): Promise<void> => made.leave().then(() => whenEnded.then(() => undefined));
+  const whenEnded = ending(system, options, node, registry, peers!, runtime);
+  const leave = (): Promise<void> => node.leave().then(() => whenEnded.then(() => undefined));
   registerShutdown(system, leave, options);
   return {
     system,
     options,
-    node: made,
+    node,
     peers: peers!,
     registry,
     remoting,
@@ -187,7 +191,10 @@ function settingsOf(
 }
 
 /** The user's hook may add routes to the app, or return an app of its own that mounts it. */
-function withUser(app: Hono, options: ResolvedClusterOptions): { fetch(request: Request): Response | Promise<Response> } {
+function withUser(
+  app: Hono,
+  options: ResolvedClusterOptions,
+): { fetch(request: Request): Response | Promise<Response> } {
   if (typeof options.http !== 'function') return app;
   return (options.http(app) as Hono | undefined) ?? app;
 }

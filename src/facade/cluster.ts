@@ -5,7 +5,7 @@ import { uid as newUid } from '../actor/real_environment.ts';
 import type { ClusterOptions, ClusterSettings } from '../cluster/cluster_options.ts';
 import type { Member } from '../cluster/member.ts';
 import type { ClusterNode, NodeEnd } from '../cluster/node.ts';
-import { type ResolvedClusterOptions, resolveClusterOptions } from '../cluster/resolved_cluster_options.ts';
+import { resolveClusterOptions, type ResolvedClusterOptions } from '../cluster/resolved_cluster_options.ts';
 import { SingletonHosted, SingletonHostedAnyway, SingletonStopped } from '../singleton/events.ts';
 import type { SingletonRegistry } from '../singleton/registry.ts';
 import type { Address } from '../transport/contract.ts';

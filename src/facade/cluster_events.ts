@@ -57,7 +57,9 @@ export function eventsOf(change: MemberChange, view: MembershipView): readonly C
       return [{ kind: 'SelfRemoved', why: change.why }];
     case 'member': {
       const { before, member } = change;
-      if (before === undefined && member.status !== 'joining') return [{ kind: 'MemberJoined', member }, statusEvent(member)];
+      if (before === undefined && member.status !== 'joining') {
+        return [{ kind: 'MemberJoined', member }, statusEvent(member)];
+      }
       return before?.status === member.status ? [] : [statusEvent(member)];
     }
     case 'leader':

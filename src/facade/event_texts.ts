@@ -58,7 +58,12 @@ export function describeSingletonEvent(event: SingletonHosted | SingletonStopped
       };
     }
     case 'SingletonStopped':
-      return { kind: 'singleton-stopped', text: `${event.name} ended on ${event.host} (${event.cause}).`, epoch: event.epoch, ...about };
+      return {
+        kind: 'singleton-stopped',
+        text: `${event.name} ended on ${event.host} (${event.cause}).`,
+        epoch: event.epoch,
+        ...about,
+      };
     case 'SingletonHostedAnyway':
       return {
         kind: 'warning',

@@ -130,7 +130,13 @@ export class NodeInspection implements ClusterInspection {
       epoch: claim?.epoch ?? null,
       since: claim?.since ?? null,
       lastHandOver: last
-        ? { from: last.from ?? null, to: this.#node.address, durationMs: last.durationMs, reason: last.reason, at: last.at }
+        ? {
+          from: last.from ?? null,
+          to: this.#node.address,
+          durationMs: last.durationMs,
+          reason: last.reason,
+          at: last.at,
+        }
         : null,
       problem: host ? null : this.#problem(name),
     };

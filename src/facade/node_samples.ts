@@ -23,7 +23,9 @@ export function nodeSamples(
       samples.push(counter('singlet_links_total', 'Links, frames, bytes and messages.', value, { what }));
     }
   }
-  samples.push(counter('singlet_singleton_messages_malformed_total', 'Malformed singleton messages.', registry.malformed));
+  samples.push(
+    counter('singlet_singleton_messages_malformed_total', 'Malformed singleton messages.', registry.malformed),
+  );
   samples.push({
     name: 'singlet_asks_in_flight',
     help: 'Questions that wait for their reply.',

@@ -12,7 +12,11 @@ export interface InstancePort {
   started(): void;
   /** Once. `planned`: after `stop`; state only if it was collected. */
   /** After a kill, `returned` are the messages that no handler had begun. */
-  ended(cause: 'planned' | 'died', state: Uint8Array | null, killed: { returned: readonly Receipt[] } | undefined): void;
+  ended(
+    cause: 'planned' | 'died',
+    state: Uint8Array | null,
+    killed: { returned: readonly Receipt[] } | undefined,
+  ): void;
   settled(receipt: Receipt, failed: boolean): void;
   warn(message: string, fields?: Readonly<Record<string, unknown>>): void;
 }
@@ -20,6 +24,13 @@ export interface InstancePort {
 /** Path segments of the manager of `typeName`. */
 export function managerPath(typeName: string): readonly string[] {
   return ['cluster', 'singleton', `manager-${typeName}`];
+}
+
+const instancePath = /^\/system\/cluster\/singleton\/manager-([^/]+)\/instance$/;
+
+/** The singleton whose instance lives at this path. */
+export function singletonOfInstance(path: string): string | undefined {
+  return instancePath.exec(path)?.[1];
 }
 
 export class Instance {
@@ -63,7 +74,9 @@ export class Instance {
         },
       },
     };
-    this.#ref = system.spawnSystem([...managerPath(start.typeName), 'instance'], start.actor, options) as LocalActorRef<any>;
+    this.#ref = system.spawnSystem([...managerPath(start.typeName), 'instance'], start.actor, options) as LocalActorRef<
+      any
+    >;
   }
 
   deliver(message: unknown, sender: Sender, receipt: Receipt): void {
@@ -119,6 +132,10 @@ export class Instance {
     this.#ended = true;
     this.#fenced = true;
     this.#ref = undefined;
-    this.#port.ended(this.#stopping ? 'planned' : 'died', this.#state, this.#killed ? { returned: this.#returned } : undefined);
+    this.#port.ended(
+      this.#stopping ? 'planned' : 'died',
+      this.#state,
+      this.#killed ? { returned: this.#returned } : undefined,
+    );
   }
 }

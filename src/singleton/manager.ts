@@ -6,8 +6,22 @@
 import type { MembershipView } from '../cluster/member.ts';
 import { hostOf } from './host.ts';
 import { Draft } from './manager_draft.ts';
-import { abandonAttempt, onAnswer, onHandOverTimeout, onLeaseDenied, onLeaseGranted, onResend, reconcileAttempt } from './manager_becoming.ts';
-import { onInstanceEnded, onInstanceStarted, onLeaseLost, onRestartTimer, reconcileHosting } from './manager_hosting.ts';
+import {
+  abandonAttempt,
+  onAnswer,
+  onHandOverTimeout,
+  onLeaseDenied,
+  onLeaseGranted,
+  onResend,
+  reconcileAttempt,
+} from './manager_becoming.ts';
+import {
+  onInstanceEnded,
+  onInstanceStarted,
+  onLeaseLost,
+  onRestartTimer,
+  reconcileHosting,
+} from './manager_hosting.ts';
 import { beginStop, onRequest, onStopTimeout, onWithdrawn } from './manager_standing_down.ts';
 import type { Attempt, ManagerConfig, ManagerEvent, ManagerState, Phase, Step, TimerName } from './manager_state.ts';
 
@@ -61,9 +75,17 @@ export function hasInstance(phase: Phase): boolean {
   }
 }
 
-export function manage(state: ManagerState, event: ManagerEvent, view: MembershipView, now: number, wall: number): Step {
+export function manage(
+  state: ManagerState,
+  event: ManagerEvent,
+  view: MembershipView,
+  now: number,
+  wall: number,
+): Step {
   const draft = new Draft(state, view, now, wall);
-  if (state.phase.kind === 'ended' && event.kind !== 'request' && event.kind !== 'withdrawn') return { state, effects: [] };
+  if (state.phase.kind === 'ended' && event.kind !== 'request' && event.kind !== 'withdrawn') {
+    return { state, effects: [] };
+  }
   apply(draft, event);
   reconcile(draft);
   return { state: draft.state, effects: draft.effects };

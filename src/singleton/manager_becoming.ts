@@ -53,7 +53,9 @@ export function onResend(draft: Draft): void {
   const phase = draft.state.phase;
   if (phase.kind !== 'becoming-host') return;
   for (const member of couldHost(draft)) {
-    if (member.status !== 'down' && phase.attempt.replies.get(member.uid) !== 'clear') request(draft, phase.attempt, member);
+    if (member.status !== 'down' && phase.attempt.replies.get(member.uid) !== 'clear') {
+      request(draft, phase.attempt, member);
+    }
   }
   draft.setTimer('resend', draft.state.config.resendMs);
 }
@@ -172,7 +174,9 @@ export function abandonAttempt(draft: Draft): void {
   draft.clearTimer('hand-over-timeout');
   draft.clearTimer('acquire');
   for (const member of draft.view.members) {
-    if (phase.attempt.asked.has(member.uid)) draft.effect({ kind: 'withdraw', to: member.address, nonce: phase.attempt.nonce });
+    if (phase.attempt.asked.has(member.uid)) {
+      draft.effect({ kind: 'withdraw', to: member.address, nonce: phase.attempt.nonce });
+    }
   }
   draft.enter({ kind: 'younger' });
 }

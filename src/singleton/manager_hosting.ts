@@ -86,7 +86,9 @@ function died(draft: Draft, phase: Hosting, ended: Ended): void {
   const failures = [...phase.failures.filter((at) => draft.now - at < failureWindowMs), draft.now];
   const others = eligibleHosts(draft.view, name).some((member) => member.uid !== selfUid);
   if (failures.length > config.moveAfterFailures && others) {
-    draft.log('warn', 'the instance keeps ending here: the singleton moves to the next host', { failures: failures.length });
+    draft.log('warn', 'the instance keeps ending here: the singleton moves to the next host', {
+      failures: failures.length,
+    });
     if (config.lease) draft.effect({ kind: 'release-lease' });
     draft.patch({ latched: true, withdrawn: true });
     draft.keep(resultOf(draft, phase, ended));

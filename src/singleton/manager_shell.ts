@@ -102,7 +102,10 @@ export class ManagerShell {
           new SingletonHostedAnyway({ name: this.name, host: this.#port.node.address, silent: effect.silent }),
         );
       case 'log':
-        return this.#port.node.environment.log[effect.level](`singleton ${this.name}: ${effect.message}`, effect.fields);
+        return this.#port.node.environment.log[effect.level](
+          `singleton ${this.name}: ${effect.message}`,
+          effect.fields,
+        );
       case 'acquire-lease':
       case 'release-lease':
         return;

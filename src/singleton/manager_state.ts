@@ -118,7 +118,14 @@ export type ManagerEvent =
   | { readonly kind: 'request'; readonly asker: Asker; readonly epoch: number }
   /** The asker has given up the attempt: what it was offered, it will not use. */
   | { readonly kind: 'withdrawn'; readonly uid: string; readonly nonce: string }
-  | { readonly kind: 'answer'; readonly uid: string; readonly nonce: string; readonly epochSeen: number; readonly epochStarted: number; readonly verdict: Verdict }
+  | {
+    readonly kind: 'answer';
+    readonly uid: string;
+    readonly nonce: string;
+    readonly epochSeen: number;
+    readonly epochStarted: number;
+    readonly verdict: Verdict;
+  }
   /** Another node says it hosts under this epoch. */
   | { readonly kind: 'hosted-elsewhere'; readonly uid: string; readonly epoch: number }
   | { readonly kind: 'instance-started'; readonly epoch: number }
@@ -166,7 +173,12 @@ export type ManagerEffect =
   /** Nothing of this singleton runs or is owed on this node any more: the leave may go on. */
   | { readonly kind: 'leave-done' }
   | { readonly kind: 'hosted-anyway'; readonly silent: readonly Address[] }
-  | { readonly kind: 'log'; readonly level: 'info' | 'warn'; readonly message: string; readonly fields?: Readonly<Record<string, unknown>> };
+  | {
+    readonly kind: 'log';
+    readonly level: 'info' | 'warn';
+    readonly message: string;
+    readonly fields?: Readonly<Record<string, unknown>>;
+  };
 
 export interface Step {
   readonly state: ManagerState;

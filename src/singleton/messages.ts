@@ -192,7 +192,9 @@ export function openEnvelope(message: OpenMessage): Envelope {
 export function readOpen(envelope: Envelope): OpenMessage {
   const base = countOf(envelope[2], 'base');
   const next = countOf(envelope[3], 'next');
-  if (base < 1 || next < base || next - base > limits.streamWindow) fail('next', next, `within the window from ${base}`);
+  if (base < 1 || next < base || next - base > limits.streamWindow) {
+    fail('next', next, `within the window from ${base}`);
+  }
   return {
     name: nameOf(envelope[1]),
     base,

@@ -1,7 +1,8 @@
 /** The singleton layer. Users import it through `singlet/cluster`. */
 export { SingletonHosted, SingletonHostedAnyway, SingletonStopped } from './events.ts';
 export { SingletonKey } from './key.ts';
-export { type SingletonClass, type SingletonName, SingletonRegistry, SingletonStateError } from './registry.ts';
+export type { SingletonClass, SingletonName } from './naming.ts';
+export { SingletonRegistry, SingletonStateError } from './registry.ts';
 export { StartSingletonOptions, type StartSingletonSettings } from './start_options.ts';
 export { type WarmHandOver, WarmHandOverActor } from './warm_hand_over.ts';
 export type { Ledger } from './sender_stream.ts';

@@ -87,7 +87,8 @@ export class SingletonProxy implements StreamPort {
 
   #believed(): Member | undefined {
     const view = this.#port.node.view();
-    const hinted = this.#hint && view.members.find((member) => member.address === this.#hint && member.status !== 'down');
+    const hinted = this.#hint &&
+      view.members.find((member) => member.address === this.#hint && member.status !== 'down');
     return hinted || hostOf(view, this.#port.name);
   }
 
@@ -145,7 +146,9 @@ export class SingletonProxy implements StreamPort {
   onRefuse(uid: string, message: RefuseMessage): void {
     const open = this.stream.target;
     if (open?.uid !== uid && this.#opening !== uid) return;
-    if (message.why !== 'not-host' && open?.uid === uid && open.epoch !== message.epoch && message.why === 'gap') return;
+    if (message.why !== 'not-host' && open?.uid === uid && open.epoch !== message.epoch && message.why === 'gap') {
+      return;
+    }
     this.stream.closed();
     this.#opening = undefined;
     if (message.why === 'gap') return this.#reopen(uid);

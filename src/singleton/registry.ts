@@ -1,7 +1,5 @@
 /** `cluster.singleton`: the singletons of one node, and the routing of messages about them. */
 import type { ActorOrFactory } from '../actor/actor.ts';
-import { isActorClass } from '../actor/actor.ts';
-import { OptionsError } from '../actor/options.ts';
 import type { ActorRef } from '../actor/ref.ts';
 import type { ActorSystem } from '../actor/system.ts';
 import type { MemberChange, MembershipNode } from '../cluster/contract.ts';
@@ -13,27 +11,13 @@ import type { Envelope } from '../transport/peers_contract.ts';
 import { codes } from '../wire/codes.ts';
 import { eligibleHosts, hostOf, pinKey, roleOf } from './host.ts';
 import { managerPath } from './instance.ts';
-import { SingletonKey } from './key.ts';
+import type { SingletonKey } from './key.ts';
 import { defaultManagerConfig, hasInstance } from './manager.ts';
 import { ManagerActor } from './manager_actor.ts';
 import type { ManagerConfig } from './manager_state.ts';
+import { nameOf, type SingletonClass, type SingletonName, startSettings } from './naming.ts';
 import { Singleton } from './singleton.ts';
-import {
-  differs,
-  resolveStart,
-  type ResolvedStart,
-  settingsOf,
-  type StartOptionsInput,
-  StartSingletonOptions,
-  type StartSingletonSettings,
-} from './start_options.ts';
-
-/** A class of actors that says which singleton it is. */
-export type SingletonClass<T> = (new (...args: any[]) => { onReceive(message: T): void | Promise<void> }) & {
-  readonly singleton: SingletonKey<T>;
-};
-
-export type SingletonName<T> = SingletonClass<T> | SingletonKey<T> | string;
+import { differs, type ResolvedStart, resolveStart, type StartOptionsInput } from './start_options.ts';
 
 export class SingletonStateError extends Error {
   override readonly name = 'SingletonStateError';
@@ -83,7 +67,11 @@ export class SingletonRegistry {
   /** Starts the singleton named by the class. Get-or-create: a second start returns the same ref. */
   start<T>(type: SingletonClass<T>): ActorRef<T>;
   start<T>(type: SingletonClass<T>, options: StartOptionsInput<T>): ActorRef<T>;
-  start<T>(type: SingletonClass<T>, factory: () => InstanceType<SingletonClass<T>>, options?: StartOptionsInput<T>): ActorRef<T>;
+  start<T>(
+    type: SingletonClass<T>,
+    factory: () => InstanceType<SingletonClass<T>>,
+    options?: StartOptionsInput<T>,
+  ): ActorRef<T>;
   start<T>(key: SingletonKey<T>, actor: ActorOrFactory<T>, options?: StartOptionsInput<T>): ActorRef<T>;
   start<T>(options: StartOptionsInput<T>): ActorRef<T>;
   start(first: any, second?: any, third?: any): ActorRef<any> {
@@ -149,18 +137,24 @@ export class SingletonRegistry {
     const { manager } = singleton;
     if (manager.start) {
       if (differs(manager.start, start)) {
-        this.#node.environment.log.warn(`singleton ${start.typeName} is started already: the later options are ignored`);
+        this.#node.environment.log.warn(
+          `singleton ${start.typeName} is started already: the later options are ignored`,
+        );
       }
       return singleton.ref;
     }
     const path = '/system/' + managerPath(start.typeName).join('/');
     if (hasInstance(manager.state.phase) || this.#system.resolve(path) !== undefined) {
-      throw new SingletonStateError(`singleton ${start.typeName} is still stopping on this node; start it when it has stopped`);
+      throw new SingletonStateError(
+        `singleton ${start.typeName} is still stopping on this node; start it when it has stopped`,
+      );
     }
     const role = roleOf(this.#node.view(), start.typeName);
     if (role !== start.role && this.#node.view().members.some((member) => member.started.has(start.typeName))) {
       this.#node.environment.log.warn(
-        `singleton ${start.typeName}: started with role ${start.role ?? 'none'}, but its oldest starter says ${role ?? 'none'}, which counts`,
+        `singleton ${start.typeName}: started with role ${start.role ?? 'none'}, but its oldest starter says ${
+          role ?? 'none'
+        }, which counts`,
       );
     }
     manager.start = start;
@@ -302,47 +296,4 @@ function sameEntries<V>(a: ReadonlyMap<string, V>, b: ReadonlyMap<string, V>): b
   if (a.size !== b.size) return false;
   for (const [key, value] of a) if (b.get(key) !== value) return false;
   return true;
-}
-
-export function nameOf(name: unknown): string {
-  if (typeof name === 'string') return SingletonKey.of(name).typeName;
-  if (name instanceof SingletonKey) return name.typeName;
-  return keyOfClass(name).typeName;
-}
-
-function keyOfClass(type: unknown): SingletonKey<any> {
-  const key = (type as { singleton?: unknown } | undefined)?.singleton;
-  if (key instanceof SingletonKey) return key;
-  const shown = typeof type === 'function' && type.name ? `class ${type.name}` : String(type);
-  throw new OptionsError('SingletonKey', 'singleton', shown, 'the class needs `static readonly singleton = SingletonKey.of(…)`');
-}
-
-/** Brings the calling shapes of `start` into one. */
-function startSettings(first: unknown, second: unknown, third: unknown): StartSingletonSettings<any> {
-  if (first instanceof SingletonKey) return named(first, second, settingsOf(third as StartOptionsInput<any> | undefined));
-  if (typeof first === 'function') {
-    const key = keyOfClass(first);
-    if (typeof second === 'function') return named(key, second, settingsOf(third as StartOptionsInput<any> | undefined));
-    return named(key, first, settingsOf(second as StartOptionsInput<any> | undefined));
-  }
-  if (first instanceof StartSingletonOptions || (typeof first === 'object' && first !== null)) {
-    const settings = settingsOf(first as StartOptionsInput<any>);
-    const actor = settings.actor as unknown;
-    const key = typeof actor === 'function' && (actor as { singleton?: unknown }).singleton;
-    if (settings.typeName === undefined && key instanceof SingletonKey && isActorClass(actor as ActorOrFactory<any>)) {
-      return named(key, actor, settings);
-    }
-    return settings;
-  }
-  return keyOfClass(first) && {};
-}
-
-function named(key: SingletonKey<any>, actor: unknown, settings: StartSingletonSettings<any>): StartSingletonSettings<any> {
-  const role = settings.role ?? key.role;
-  return {
-    ...settings,
-    typeName: settings.typeName ?? key.typeName,
-    actor: settings.actor ?? (actor as ActorOrFactory<any>),
-    ...(role === undefined ? {} : { role }),
-  };
 }

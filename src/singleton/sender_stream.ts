@@ -10,10 +10,19 @@ import { InFlight, type Sender } from './in_flight.ts';
 export type OverflowPolicy = 'drop-newest' | 'drop-oldest' | 'fail-ask';
 export type DeliveryMode = 'at-most-once' | 'at-least-once';
 
-export type LostReason = 'buffer-overflow' | 'outcome-unknown' | 'unserializable' | 'too-large' | 'terminated' | 'never-hosts';
+export type LostReason =
+  | 'buffer-overflow'
+  | 'outcome-unknown'
+  | 'unserializable'
+  | 'too-large'
+  | 'terminated'
+  | 'never-hosts';
 
 /** What came of handing one message to the host's node. `wait`: not now, nothing was sent. */
-export type Transmission = 'sent' | 'wait' | { readonly reason: 'unserializable' | 'too-large'; readonly detail: string };
+export type Transmission = 'sent' | 'wait' | {
+  readonly reason: 'unserializable' | 'too-large';
+  readonly detail: string;
+};
 
 export interface StreamPort {
   transmit(target: OpenTarget, seq: number, message: unknown, sender: Sender, repeat: boolean): Transmission;

@@ -6,17 +6,12 @@ import { codes } from '../wire/codes.ts';
 import { crc32 } from '../wire/crc32.ts';
 import type { PeerIdentity } from '../transport/contract.ts';
 import type { Envelope } from '../transport/peers_contract.ts';
-import type { OpenOutcome } from './delivery_host.ts';
-import { hostOf } from './host.ts';
-import type { Sender } from './in_flight.ts';
+import { HostSide } from './host_side.ts';
 import { ManagerShell } from './manager_shell.ts';
 import type { ManagerState, Verdict } from './manager_state.ts';
 import {
-  acknowledgeEnvelope,
   answerEnvelope,
   chunkEnvelope,
-  openedEnvelope,
-  type OpenMessage,
   readAcknowledge,
   readAnswer,
   readChunk,
@@ -25,14 +20,12 @@ import {
   readRefuse,
   readRequest,
   readWithdraw,
-  refuseEnvelope,
   requestEnvelope,
   withdrawEnvelope,
 } from './messages.ts';
 import { SingletonProxy } from './proxy.ts';
 import { SingletonRef } from './singleton_ref.ts';
 import { chunksOf, StateAssembly } from './state_transfer.ts';
-import { countOf } from '../cluster/wire_checks.ts';
 
 export interface SingletonPort {
   readonly system: ActorSystem;
@@ -52,13 +45,9 @@ export class Singleton {
   readonly proxy: SingletonProxy;
   readonly ref: ActorRef<any>;
   readonly #port: SingletonPort;
-  /** Senders that asked to open while this node was becoming host. */
-  readonly #waiting = new Map<string, OpenMessage>();
+  readonly #side: HostSide;
   readonly #assemblies = new Map<string, StateAssembly>();
   readonly #brokenTransfers = new Map<string, number>();
-  /** By peer: the stale epoch it was refused for last, so that a burst of deliveries is refused once. */
-  readonly #refused = new Map<string, number>();
-  #flushBooked = false;
 
   constructor(name: string, port: SingletonPort) {
     this.name = name;
@@ -70,20 +59,18 @@ export class Singleton {
       sendRequest: (to, nonce, epoch) => this.#sendRequest(to, nonce, epoch),
       sendWithdraw: (to, nonce) => node.sendSystem(to, withdrawEnvelope(name, nonce)),
       sendAnswer: (to, verdict, state) => this.#sendAnswer(to, verdict, state),
-      acknowledge: (stream, prefix, others) => this.#sendAcknowledge(stream, prefix, others),
-      wantsFlush: () => this.#bookFlush(),
+      acknowledge: (stream, prefix, others) => this.#side.acknowledge(stream, prefix, others),
+      wantsFlush: () => this.#side.bookFlush(),
       changed: () => port.changed(),
-      hosting: () => this.#announce(),
+      hosting: () => this.#side.announce(),
       leaveDone: () => port.leaveDone(),
     });
+    this.#side = new HostSide({ name, node, host: this.manager.host, proxy: () => this.proxy });
     this.proxy = new SingletonProxy(
       {
         name,
         node,
-        local: {
-          open: (stream, message) => this.#openHere(stream, message),
-          offer: (stream, epoch, seq, message, sender) => this.#offerHere(stream, epoch, seq, message, sender),
-        },
+        local: this.#side,
         deadLetter: (message, sender, reason, detail) =>
           system.deadLetters.publish({ message, sender, reason, detail, recipient: `singleton ${name}` }),
       },
@@ -110,11 +97,9 @@ export class Singleton {
 
   /** A member is gone for good: nothing of its streams or transfers is needed any more. */
   onMemberGone(uid: string): void {
-    this.manager.host.forget(uid);
-    this.#waiting.delete(uid);
+    this.#side.forget(uid);
     this.#assemblies.delete(uid);
     this.#brokenTransfers.delete(uid);
-    this.#refused.delete(uid);
   }
 
   onMessage(peer: PeerIdentity, envelope: Envelope): void {
@@ -130,11 +115,11 @@ export class Singleton {
       case codes.stateChunk:
         return this.#onChunk(peer, envelope);
       case codes.streamOpen:
-        return this.#onOpen(peer, readOpen(envelope));
+        return this.#side.onOpen(peer, readOpen(envelope));
       case codes.streamOpened:
         return this.proxy.onOpened(peer.uid, peer.address, readOpened(envelope));
       case codes.deliver:
-        return this.#onDeliver(peer, envelope);
+        return this.#side.onDeliver(peer, envelope);
       case codes.acknowledge: {
         const { prefix, others } = readAcknowledge(envelope);
         return this.proxy.onAcknowledge(prefix, others);
@@ -196,7 +181,9 @@ export class Singleton {
     let verdict = answer.verdict;
     if (verdict.kind === 'handed-over' && answer.stateBytes >= 0) {
       const assembly = this.#assemblies.get(peer.uid);
-      const state = assembly?.nonce === answer.nonce ? assembly.finish(answer.stateBytes, answer.checksum) : 'incomplete';
+      const state = assembly?.nonce === answer.nonce
+        ? assembly.finish(answer.stateBytes, answer.checksum)
+        : 'incomplete';
       this.#assemblies.delete(peer.uid);
       if (typeof state === 'string') {
         const broken = (this.#brokenTransfers.get(peer.uid) ?? 0) + 1;
@@ -210,105 +197,6 @@ export class Singleton {
     this.#brokenTransfers.delete(peer.uid);
     const { nonce, epochSeen } = answer;
     this.manager.feed({ kind: 'answer', uid: peer.uid, nonce, epochSeen, epochStarted: answer.epochStarted, verdict });
-  }
-
-  // Delivery, the host's side
-
-  /** Tells every sender it knows, and those that wait, that they may send. */
-  #announce(): void {
-    const { host } = this.manager;
-    const { node } = this.#port;
-    const members = new Map(node.view().members.map((member) => [member.uid, member.address]));
-    const waiting = [...this.#waiting];
-    this.#waiting.clear();
-    for (const [uid, message] of waiting) {
-      const address = members.get(uid);
-      if (address !== undefined) this.#answerOpen(uid, address, message);
-    }
-    for (const uid of host.streams()) {
-      const address = members.get(uid);
-      if (address === undefined || waiting.some(([other]) => other === uid)) continue;
-      const state = host.state(uid);
-      if (state) this.#sendOpened(uid, address, { ...state, verdict: 'announced' });
-    }
-    this.proxy.retarget();
-  }
-
-  #sendOpened(uid: string, address: string, outcome: Omit<OpenOutcome, 'verdict'> & { verdict: OpenOutcome['verdict'] | 'announced' }): void {
-    const { node } = this.#port;
-    const { epoch, plannedSince } = this.manager.host;
-    const message = { name: this.name, epoch, plannedSince, ...outcome };
-    if (uid === node.uid) this.proxy.onOpened(uid, address, message);
-    else node.sendSystem(address, openedEnvelope(message));
-  }
-
-  #answerOpen(uid: string, address: string, message: OpenMessage): void {
-    const outcome = this.manager.host.open(uid, message);
-    if (outcome) this.#sendOpened(uid, address, outcome);
-    else this.#warn('too many sender streams: one more is refused', { from: address });
-  }
-
-  #openHere(stream: string, message: OpenMessage): (OpenOutcome & { epoch: number; plannedSince: number }) | undefined {
-    const { host } = this.manager;
-    if (host.epoch === 0) {
-      this.#waiting.set(stream, message);
-      return undefined;
-    }
-    const outcome = host.open(stream, message);
-    return outcome && { ...outcome, epoch: host.epoch, plannedSince: host.plannedSince };
-  }
-
-  #offerHere(stream: string, epoch: number, seq: number, message: unknown, sender: Sender): boolean {
-    const { host } = this.manager;
-    if (host.epoch !== epoch || epoch === 0) return false;
-    return host.offer(stream, seq, message, sender) !== 'gap';
-  }
-
-  #onOpen(peer: PeerIdentity, message: OpenMessage): void {
-    if (this.manager.host.epoch > 0) return this.#answerOpen(peer.uid, peer.address, message);
-    const { node } = this.#port;
-    const host = hostOf(node.view(), this.name);
-    if (host?.uid === node.uid) {
-      this.#waiting.set(peer.uid, message);
-      return;
-    }
-    this.#refuse(peer, 'not-host', host?.address);
-  }
-
-  #onDeliver(peer: PeerIdentity, envelope: Envelope): void {
-    const { host } = this.manager;
-    const epoch = countOf(envelope[2], 'epoch');
-    const seq = countOf(envelope[3], 'sequence number');
-    const sender = (envelope[5] ?? undefined) as Sender;
-    if (host.epoch !== epoch) {
-      const other = hostOf(this.#port.node.view(), this.name);
-      if (this.#refused.get(peer.uid) === epoch) return;
-      this.#refused.set(peer.uid, epoch);
-      return this.#refuse(peer, host.epoch > 0 ? 'epoch' : 'not-host', other?.address);
-    }
-    if (host.offer(peer.uid, seq, envelope[6], sender) === 'gap') this.#refuse(peer, 'gap', undefined);
-  }
-
-  #refuse(peer: PeerIdentity, why: 'not-host' | 'epoch' | 'gap', hint: string | undefined): void {
-    const { epoch } = this.manager.host;
-    const { node } = this.#port;
-    node.sendSystem(peer.address, refuseEnvelope({ name: this.name, epoch, why, hint: hint === node.address ? undefined : hint }));
-  }
-
-  #sendAcknowledge(stream: string, prefix: number, others: readonly number[]): void {
-    const { node } = this.#port;
-    if (stream === node.uid) return this.proxy.onAcknowledge(prefix, others);
-    const address = node.view().members.find((member) => member.uid === stream)?.address;
-    if (address !== undefined) node.sendSystem(address, acknowledgeEnvelope({ name: this.name, prefix, others }));
-  }
-
-  #bookFlush(): void {
-    if (this.#flushBooked) return;
-    this.#flushBooked = true;
-    this.#port.node.environment.turns.schedule(() => {
-      this.#flushBooked = false;
-      this.manager.host.flush();
-    });
   }
 
   #warn(message: string, fields: Readonly<Record<string, unknown>>): void {

@@ -38,7 +38,8 @@ export interface StartSingletonSettings<T = unknown> {
   readonly actorOptions?: SpawnOptions;
 }
 
-export interface ResolvedStart<T = unknown> extends Required<Omit<StartSingletonSettings<T>, 'role' | 'handOverTimeoutMs'>> {
+export interface ResolvedStart<T = unknown>
+  extends Required<Omit<StartSingletonSettings<T>, 'role' | 'handOverTimeoutMs'>> {
   readonly role: string | undefined;
   readonly handOverTimeoutMs: number | undefined;
 }
@@ -133,7 +134,12 @@ export function resolveStart<T>(settings: StartSingletonSettings<T>): ResolvedSt
   checkTypeName(typeName, family);
   checkRole(role, family);
   if (settings.actorOptions?.mailbox !== undefined) {
-    throw new OptionsError(family, 'actorOptions.mailbox', settings.actorOptions.mailbox, 'must not be set for a singleton');
+    throw new OptionsError(
+      family,
+      'actorOptions.mailbox',
+      settings.actorOptions.mailbox,
+      'must not be set for a singleton',
+    );
   }
   return {
     typeName,
@@ -155,7 +161,7 @@ export function resolveStart<T>(settings: StartSingletonSettings<T>): ResolvedSt
 /** True when two starts of one name ask for different things: the first stays, and one warning says so. */
 export function differs(a: ResolvedStart<any>, b: ResolvedStart<any>): boolean {
   return (Object.keys(a) as (keyof ResolvedStart)[]).some((field) =>
-    field !== 'actor' && (field === 'actorOptions' ? JSON.stringify(a[field]) !== JSON.stringify(b[field]) : a[field] !== b[field])
+    field !== 'actor' &&
+    (field === 'actorOptions' ? JSON.stringify(a[field]) !== JSON.stringify(b[field]) : a[field] !== b[field])
   );
 }
-

@@ -1,6 +1,6 @@
 import { describe, test } from 'node:test';
 import { assertEquals, assertThrows } from '@std/assert';
-import { type ActorContext, OptionsError } from '../../src/mod.ts';
+import { type ActorContext, OptionsError, SupervisorStrategy } from '../../src/mod.ts';
 import type { Handler } from './system_fixture.ts';
 import { acting, deferred, fixture } from './system_fixture.ts';
 
@@ -151,10 +151,21 @@ describe('timers', () => {
     assertEquals(env.timerCount, 0);
   });
 
-  test('a failed handler does not end a fixed delay that is resumed', () => {
-    const { env, seen } = timed(({ timers }) => timers.startFixedDelay('t', 'tick', 100), () => undefined);
-    env.advance(250);
-    assertEquals(seen, ['tick 100', 'tick 200']);
+  test('a handler that fails and is resumed does not end a fixed delay', () => {
+    const { env, system } = fixture();
+    const seen: number[] = [];
+    const ref = system.spawn(
+      acting<string>((message, { timers }) => {
+        if (message === 'setup') return timers.startFixedDelay('t', 'tick', 100);
+        seen.push(env.clock.now());
+        throw new Error('x');
+      }),
+      'a',
+      { supervisor: SupervisorStrategy.oneForOne({ decider: () => 'resume' }) },
+    );
+    ref.tell('setup');
+    env.advance(350);
+    assertEquals(seen, [100, 200, 300]);
   });
 
   test('all end when the actor stops', () => {

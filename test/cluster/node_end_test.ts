@@ -25,7 +25,10 @@ describe('leaving', () => {
     const seen = watch(b);
     let resolved = false;
     void b.node.leave().then(() => resolved = true);
-    const took = await harness.until(() => b.node.ended() !== undefined && [a, c].every((one) => consists(one, [a, c])), 500);
+    const took = await harness.until(
+      () => b.node.ended() !== undefined && [a, c].every((one) => consists(one, [a, c])),
+      500,
+    );
     assert(took < 50, `took ${took} ms`);
     await harness.environment.settle();
     assert(resolved);
@@ -92,14 +95,19 @@ describe('crashes', () => {
     const start = harness.environment.clock.now();
     let downAt = 0;
     b.node.onChange((view) => {
-      if (downAt === 0 && view.members.some((member) => member.status === 'down')) downAt = harness.environment.clock.now();
+      if (downAt === 0 && view.members.some((member) => member.status === 'down')) {
+        downAt = harness.environment.clock.now();
+      }
     });
     a.crash();
     await harness.until(() => [b, c].every((one) => consists(one, [b, c])), 12_000);
     const { removalMarginMs, unreachableAfterMs } = b.node.settings.timing;
     const now = harness.environment.clock.now();
     assert(now - downAt >= removalMarginMs, `removed ${now - downAt} ms after down`);
-    assert(downAt - start >= 3_000 && downAt - start < unreachableAfterMs + 3_000 + 600, `down after ${downAt - start} ms`);
+    assert(
+      downAt - start >= 3_000 && downAt - start < unreachableAfterMs + 3_000 + 600,
+      `down after ${downAt - start} ms`,
+    );
   });
 
   test('R102: a restart at the same address within 100 ms, ten times in a row', async () => {
@@ -259,7 +267,10 @@ describe('splits', () => {
     await harness.environment.elapse(5_000);
     for (const one of right) left[0]?.node.down(one.address);
     for (const one of left) right[0]?.node.down(one.address);
-    await harness.until(() => left.every((one) => consists(one, left)) && right.every((one) => consists(one, right)), 9_000);
+    await harness.until(
+      () => left.every((one) => consists(one, left)) && right.every((one) => consists(one, right)),
+      9_000,
+    );
     harness.healAll(left, right);
     await harness.until(() => right.every((one) => one.node.ended()?.rejoin === true), 12_000);
     assert(left.every((one) => consists(one, left)));

@@ -1,18 +1,7 @@
 import { describe, test } from 'node:test';
-import { assert, assertEquals, assertInstanceOf, assertRejects, assertStrictEquals } from '@std/assert';
-import { Actor } from '../../src/actor/actor.ts';
-import type { ActorRef } from '../../src/actor/ref.ts';
-import { ActorSystem } from '../../src/actor/system.ts';
-import type { Terminated } from '../../src/actor/watch.ts';
-import { RemoteRef } from '../../src/cluster/remote_ref.ts';
-import { Remoting } from '../../src/cluster/remoting.ts';
-import { limits } from '../../src/limits.ts';
-import { ManualEnvironment } from '../../src/testkit/manual_environment.ts';
-import { createPeers, type LinkedPeers } from '../../src/transport/peers.ts';
+import { assert, assertEquals } from '@std/assert';
 import { codes } from '../../src/wire/codes.ts';
-import { Codec } from '../../src/wire/codec.ts';
-import { FakeNet } from '../transport/fake_net.ts';
-import { A, B, type Node, open, pair, Probe, probe, remote, start } from './remoting_node.ts';
+import { A, B, open, pair, probe, remote, start } from './remoting_node.ts';
 
 describe('remoting: death watch', () => {
   async function watching() {

@@ -3,15 +3,11 @@ import { Actor } from '../../src/actor/actor.ts';
 import type { ActorRef } from '../../src/actor/ref.ts';
 import { ActorSystem } from '../../src/actor/system.ts';
 import type { Terminated } from '../../src/actor/watch.ts';
-import { RemoteRef } from '../../src/cluster/remote_ref.ts';
 import { Remoting } from '../../src/cluster/remoting.ts';
-import { limits } from '../../src/limits.ts';
 import { ManualEnvironment } from '../../src/testkit/manual_environment.ts';
 import { createPeers, type LinkedPeers } from '../../src/transport/peers.ts';
-import { codes } from '../../src/wire/codes.ts';
 import { Codec } from '../../src/wire/codec.ts';
 import { FakeNet } from '../transport/fake_net.ts';
-
 
 export interface Node {
   readonly system: ActorSystem;
@@ -99,4 +95,3 @@ export function remote(here: Node, there: Node, ref: ActorRef<any>): ActorRef<an
     incarnation: ref.incarnation,
   });
 }
-

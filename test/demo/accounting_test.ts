@@ -59,7 +59,7 @@ describe('report of the demonstration', () => {
     everyMs: 200,
     ends: ['SIGTERM', 'SIGKILL'],
     nameOf: (address) => address,
-    skipped: [0, 0],
+    skipped: [0, 0, 0],
     crashGapMs: 400,
     epochBeforeJoin: 3,
     epochAfterJoin: 3,
@@ -75,6 +75,23 @@ describe('report of the demonstration', () => {
     for (const text of ['h1', 'h2', 'h3', 'SIGTERM', 'SIGKILL', '400 ms', 'lost']) {
       assertStringIncludes(lines.join('\n'), text);
     }
+  });
+
+  test('each host is counted with its share of the chain', () => {
+    // Run 3 was lost in the move; one tick was skipped by the second host.
+    const moved = [
+      ...calls([[1, 200], [2, 400]]),
+      ...calls([[4, 800], [5, 1200]], { epoch: 2 }),
+      ...calls([[1, 2000], [2, 2200]], { epoch: 3 }),
+    ];
+    const rows = report({ ...good, calls: moved, skipped: [0, 1, 0] }).lines.slice(2).map((line) =>
+      line.trim().split(/ {2,}/)
+    );
+    assertEquals(rows.map((row) => row.slice(4)), [
+      ['2', '2', '0', '0', '0'],
+      ['4', '2', '1', '1', '0'],
+      ['2', '2', '0', '0', '0'],
+    ]);
   });
 
   test('each broken promise is named', () => {

@@ -74,7 +74,10 @@ test('R50, R55: without a host messages are buffered up to the bound, then dead 
   const letters = lettersOf(node);
   const ref = node.cluster.singleton.ref<Command>('counter');
   for (let n = 0; n < 1_002; n += 1) ref.tell(n);
-  assertEquals(letters.map((letter) => [letter.message, letter.reason]), [[1_000, 'buffer-overflow'], [1_001, 'buffer-overflow']]);
+  assertEquals(letters.map((letter) => [letter.message, letter.reason]), [[1_000, 'buffer-overflow'], [
+    1_001,
+    'buffer-overflow',
+  ]]);
   assertStringIncludes(letters[0]!.recipient, 'counter');
   const warnings = cluster.environment.logged.filter((entry) => entry.message.includes('the buffer is full'));
   assertEquals(warnings.length, 1);

@@ -61,7 +61,9 @@ function model(seed: number): void {
     transmit: (target, seq, message) => {
       if (next() < 0.05) return 'wait';
       wire.push(() => {
-        if (target.epoch === host.epoch && host.offer('s', seq, message, undefined) === 'gap') acks.push(() => sender.closed());
+        if (target.epoch === host.epoch && host.offer('s', seq, message, undefined) === 'gap') {
+          acks.push(() => sender.closed());
+        }
       });
       return 'sent';
     },
@@ -117,7 +119,13 @@ function model(seed: number): void {
   }
   const missing = Array.from({ length: told }, (_, n) => n).filter((n) => !handled.includes(n));
   const doubled = handled.filter((n, at) => handled.indexOf(n) !== at);
-  assertEquals({ missing, doubled }, { missing: [], doubled: [] }, `seed ${seed}, base ${sender.base}, next ${sender.next}, wire ${wire.length}, acks ${acks.length}, inbox ${inbox.length}, waiting ${sender.waiting}, target ${JSON.stringify(sender.target)}, epoch ${epoch} ${JSON.stringify(host.state("s"))}`);
+  assertEquals(
+    { missing, doubled },
+    { missing: [], doubled: [] },
+    `seed ${seed}, base ${sender.base}, next ${sender.next}, wire ${wire.length}, acks ${acks.length}, inbox ${inbox.length}, waiting ${sender.waiting}, target ${
+      JSON.stringify(sender.target)
+    }, epoch ${epoch} ${JSON.stringify(host.state('s'))}`,
+  );
   const ledger = sender.ledger();
   assertEquals([ledger.told, ledger.acknowledged, ledger.buffered], [told, told, 0], `seed ${seed}`);
 }

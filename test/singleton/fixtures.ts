@@ -24,7 +24,10 @@ export type Command = number | 'where' | 'count' | 'fail' | 'stop-self' | { read
 /** Counts numbers; its count survives planned moves. */
 export function counterClass(journal: Journal, options: { stopMs?: number; name?: string; role?: string } = {}) {
   return class Counter extends WarmHandOverActor<Command> {
-    static readonly singleton: SingletonKey<Command> = SingletonKey.of<Command>(options.name ?? 'counter', options.role);
+    static readonly singleton: SingletonKey<Command> = SingletonKey.of<Command>(
+      options.name ?? 'counter',
+      options.role,
+    );
     count = 0;
     override preStart(): void {
       journal.start(this.cluster.address);

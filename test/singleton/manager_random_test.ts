@@ -40,7 +40,13 @@ test('R21, R23, R144: never two instances, and exactly one in the end, over rand
     assertEquals(world.instances.length, 1, `seed ${seed}\n${world.log.slice(-30).join('\n')}`);
     // Without a crash every start but the first is planned, and the state came along.
     for (const start of world.starts.slice(1)) {
-      assertEquals([start.reason, start.warm], ["planned", true], `seed ${seed}: ${JSON.stringify(world.starts)}\n${world.log.filter((l) => !/ view -> (younger|idle|ended)/.test(l)).slice(-75).join("\n")}`);
+      assertEquals(
+        [start.reason, start.warm],
+        ['planned', true],
+        `seed ${seed}: ${JSON.stringify(world.starts)}\n${
+          world.log.filter((l) => !/ view -> (younger|idle|ended)/.test(l)).slice(-75).join('\n')
+        }`,
+      );
     }
     for (let at = 1; at < world.starts.length; at += 1) {
       assert(world.starts[at]!.epoch > world.starts[at - 1]!.epoch, `seed ${seed}: epochs only grow`);

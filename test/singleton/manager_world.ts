@@ -41,7 +41,11 @@ export function member(uid: string, change: Partial<Member> = {}): Member {
   };
 }
 
-export function viewOf(members: readonly Member[], selfUid: string, entries = new Map<string, ClusterEntry>()): MembershipView {
+export function viewOf(
+  members: readonly Member[],
+  selfUid: string,
+  entries = new Map<string, ClusterEntry>(),
+): MembershipView {
   const sorted = members.filter((one) => one.status !== 'removed').sort(compareAge);
   const self = members.find((one) => one.uid === selfUid) ?? member(selfUid, { status: 'removed' });
   return { revision: 0, clusterId: 'c', self, leader: sorted[0], members: sorted, converged: true, entries };
@@ -141,7 +145,12 @@ export class ToyWorld {
       case 'start-instance':
         if (node.instance) throw new Error(`${from} starts a second instance on itself`);
         node.instance = { epoch: effect.epoch, stopping: false };
-        this.starts.push({ uid: from, epoch: effect.epoch, warm: effect.previous?.state != null, reason: effect.report.reason });
+        this.starts.push({
+          uid: from,
+          epoch: effect.epoch,
+          warm: effect.previous?.state != null,
+          reason: effect.report.reason,
+        });
         this.truth.set(from, {
           ...this.truth.get(from)!,
           hosting: new Map([['x', { epoch: effect.epoch, plannedSince: effect.plannedSince, since: 0 }]]),

@@ -38,7 +38,10 @@ test('R28, R30, R37, R48: a leave loses, doubles and reorders nothing, carries t
   assertEquals(await cluster.get(refs[1]!.ask('count')), 400);
   const bySender = senders.map((_, at) => journal.got.filter((n) => (n as number) % 2 === at));
   for (const got of bySender) assertEquals(got, [...got].sort((a, b) => (a as number) - (b as number)));
-  assertEquals([...journal.got].sort((a, b) => (a as number) - (b as number)), Array.from({ length: 400 }, (_, n) => n));
+  assertEquals(
+    [...journal.got].sort((a, b) => (a as number) - (b as number)),
+    Array.from({ length: 400 }, (_, n) => n),
+  );
   assertEquals(journal.peak, 1);
   for (const { cluster: { singleton }, system } of cluster.nodes) {
     const { told, acknowledged, deadLettered, buffered } = singleton.find('counter')!.proxy.stream.ledger();
@@ -131,7 +134,10 @@ test('R144, FB-015: quick moves A to B to C to A keep every message and its orde
   }
   await cluster.until(() => journal.got.length >= sent);
   await cluster.pass(1_000);
-  assertEquals([...journal.got].sort((a, b) => (a as number) - (b as number)), Array.from({ length: sent }, (_, n) => n));
+  assertEquals(
+    [...journal.got].sort((a, b) => (a as number) - (b as number)),
+    Array.from({ length: sent }, (_, n) => n),
+  );
   assertEquals(journal.peak, 1);
   assertEquals(await cluster.get(refs[0]!.ask('count')), sent);
 });

@@ -1,7 +1,10 @@
 import { describe, test } from 'node:test';
 import { assert, assertEquals } from '@std/assert';
 import { limits } from '../../src/limits.ts';
-import { seededRandom } from '../../src/testkit/manual_environment.ts';
+import { ManualEnvironment, seededRandom } from '../../src/testkit/manual_environment.ts';
+import { MemoryNetwork } from '../../src/transport/memory.ts';
+import { createPeers, type LinkedPeers } from '../../src/transport/peers.ts';
+import { Codec } from '../../src/wire/codec.ts';
 import type { Envelope } from '../../src/transport/peers_contract.ts';
 import { addressOf, type PeersNode, world } from './peers_node.ts';
 
@@ -91,6 +94,38 @@ describe('peers: crossing dials', () => {
       assertEquals(b.peers.connected(A)?.uid, uidA);
     });
   }
+});
+
+describe('peers: other transports', () => {
+  test('frames that come before the dial is answered are not lost', async () => {
+    // The network in memory tells the accepting side first, whose `use` then overtakes the answer.
+    const env = new ManualEnvironment();
+    const network = new MemoryNetwork({ environment: env });
+    const got: Envelope[] = [];
+    const [a, b] = (['z', 'a'] as const).map((uid, i) =>
+      createPeers({
+        environment: env,
+        transport: network.transport({ address: addressOf(i + 1), uid, clusterName: 'test' }),
+        codec: new Codec(),
+        uid,
+        events: {
+          connected: () => {},
+          disconnected: () => {},
+          dialFailed: () => {},
+          message: (_peer, envelope) => void got.push(envelope),
+          listenerLost: () => {},
+        },
+      })
+    ) as [LinkedPeers, LinkedPeers];
+    await a.start();
+    await b.start();
+    a.sendUser(B, [1, 0]);
+    env.advance(10);
+    b.sendUser(A, [1, 1]);
+    env.advance(10);
+    assertEquals(got, [[1, 0], [1, 1]]);
+    assertEquals([a.counters.dials, b.counters.dials], [1, 0]);
+  });
 });
 
 describe('peers: incarnations', () => {

@@ -1,8 +1,6 @@
 import { describe, test } from 'node:test';
 import { assert, assertEquals } from '@std/assert';
 import { limits } from '../../src/limits.ts';
-import { seededRandom } from '../../src/testkit/manual_environment.ts';
-import type { Envelope } from '../../src/transport/peers_contract.ts';
 import { addressOf, type PeersNode, world } from './peers_node.ts';
 
 const A = addressOf(1);
@@ -194,4 +192,3 @@ describe('peers: dials that fail', () => {
     assertEquals(a.peers.counters.dials, before + 1);
   });
 });
-

@@ -1,9 +1,7 @@
 import { describe, test } from 'node:test';
 import { assert, assertEquals, assertInstanceOf, assertStrictEquals, assertThrows } from '@std/assert';
-import { limits } from '../../src/limits.ts';
-import { Codec, decode, encode } from '../../src/wire/codec.ts';
-import { DecodeError, SerializationError } from '../../src/wire/errors.ts';
-import type { WireRef } from '../../src/wire/extension.ts';
+import { decode, encode } from '../../src/wire/codec.ts';
+import { SerializationError } from '../../src/wire/errors.ts';
 
 function roundTrip<T>(value: T): T {
   return decode(encode(value)) as T;
@@ -219,4 +217,3 @@ describe('codec: sharing', () => {
     assert(refusal(error).message.includes('cycle'));
   });
 });
-

@@ -1,0 +1,145 @@
+/** The host's side of delivery on one node: who may send, what is refused, and what is acknowledged, as messages. */
+import type { MembershipNode } from '../cluster/contract.ts';
+import { countOf } from '../cluster/wire_checks.ts';
+import type { PeerIdentity } from '../transport/contract.ts';
+import type { Envelope } from '../transport/peers_contract.ts';
+import type { DeliveryHost, OpenOutcome } from './delivery_host.ts';
+import { hostOf } from './host.ts';
+import type { Sender } from './in_flight.ts';
+import { acknowledgeEnvelope, openedEnvelope, type OpenMessage, refuseEnvelope } from './messages.ts';
+import type { LocalHost, SingletonProxy } from './proxy.ts';
+
+export interface HostSidePort {
+  readonly name: string;
+  readonly node: MembershipNode;
+  readonly host: DeliveryHost;
+  /** The sender's side on this same node. */
+  readonly proxy: () => SingletonProxy;
+}
+
+export class HostSide implements LocalHost {
+  readonly #port: HostSidePort;
+  /** Senders that asked to open while this node was becoming host. */
+  readonly #waiting = new Map<string, OpenMessage>();
+  /** By peer: the stale epoch it was refused for last, so that a burst of deliveries is refused once. */
+  readonly #refused = new Map<string, number>();
+  #flushBooked = false;
+
+  constructor(port: HostSidePort) {
+    this.#port = port;
+  }
+
+  forget(uid: string): void {
+    this.#port.host.forget(uid);
+    this.#waiting.delete(uid);
+    this.#refused.delete(uid);
+  }
+
+  /** Tells every sender it knows, and those that wait, that they may send. */
+  announce(): void {
+    const { host, node } = this.#port;
+    const members = new Map(node.view().members.map((member) => [member.uid, member.address]));
+    const waiting = [...this.#waiting];
+    this.#waiting.clear();
+    for (const [uid, message] of waiting) {
+      const address = members.get(uid);
+      if (address !== undefined) this.#answerOpen(uid, address, message);
+    }
+    for (const uid of host.streams()) {
+      const address = members.get(uid);
+      if (address === undefined || waiting.some(([other]) => other === uid)) continue;
+      const state = host.state(uid);
+      if (state) this.#sendOpened(uid, address, { ...state, verdict: 'announced' });
+    }
+    this.#port.proxy().retarget();
+  }
+
+  #sendOpened(
+    uid: string,
+    address: string,
+    outcome: Omit<OpenOutcome, 'verdict'> & { verdict: OpenOutcome['verdict'] | 'announced' },
+  ): void {
+    const { node } = this.#port;
+    const { epoch, plannedSince } = this.#port.host;
+    const message = { name: this.#port.name, epoch, plannedSince, ...outcome };
+    if (uid === node.uid) this.#port.proxy().onOpened(uid, address, message);
+    else node.sendSystem(address, openedEnvelope(message));
+  }
+
+  #answerOpen(uid: string, address: string, message: OpenMessage): void {
+    const outcome = this.#port.host.open(uid, message);
+    if (outcome) this.#sendOpened(uid, address, outcome);
+    else {
+      this.#port.node.environment.log.warn(
+        `singleton ${this.#port.name}: too many sender streams, one more is refused`,
+        { from: address },
+      );
+    }
+  }
+
+  open(stream: string, message: OpenMessage): (OpenOutcome & { epoch: number; plannedSince: number }) | undefined {
+    const { host } = this.#port;
+    if (host.epoch === 0) {
+      this.#waiting.set(stream, message);
+      return undefined;
+    }
+    const outcome = host.open(stream, message);
+    return outcome && { ...outcome, epoch: host.epoch, plannedSince: host.plannedSince };
+  }
+
+  offer(stream: string, epoch: number, seq: number, message: unknown, sender: Sender): boolean {
+    const { host } = this.#port;
+    if (host.epoch !== epoch || epoch === 0) return false;
+    return host.offer(stream, seq, message, sender) !== 'gap';
+  }
+
+  onOpen(peer: PeerIdentity, message: OpenMessage): void {
+    if (this.#port.host.epoch > 0) return this.#answerOpen(peer.uid, peer.address, message);
+    const { node } = this.#port;
+    const host = hostOf(node.view(), this.#port.name);
+    if (host?.uid === node.uid) {
+      this.#waiting.set(peer.uid, message);
+      return;
+    }
+    this.#refuse(peer, 'not-host', host?.address);
+  }
+
+  onDeliver(peer: PeerIdentity, envelope: Envelope): void {
+    const { host } = this.#port;
+    const epoch = countOf(envelope[2], 'epoch');
+    const seq = countOf(envelope[3], 'sequence number');
+    const sender = (envelope[5] ?? undefined) as Sender;
+    if (host.epoch !== epoch) {
+      const other = hostOf(this.#port.node.view(), this.#port.name);
+      if (this.#refused.get(peer.uid) === epoch) return;
+      this.#refused.set(peer.uid, epoch);
+      return this.#refuse(peer, host.epoch > 0 ? 'epoch' : 'not-host', other?.address);
+    }
+    if (host.offer(peer.uid, seq, envelope[6], sender) === 'gap') this.#refuse(peer, 'gap', undefined);
+  }
+
+  #refuse(peer: PeerIdentity, why: 'not-host' | 'epoch' | 'gap', hint: string | undefined): void {
+    const { epoch } = this.#port.host;
+    const { node } = this.#port;
+    node.sendSystem(
+      peer.address,
+      refuseEnvelope({ name: this.#port.name, epoch, why, hint: hint === node.address ? undefined : hint }),
+    );
+  }
+
+  acknowledge(stream: string, prefix: number, others: readonly number[]): void {
+    const { node } = this.#port;
+    if (stream === node.uid) return this.#port.proxy().onAcknowledge(prefix, others);
+    const address = node.view().members.find((member) => member.uid === stream)?.address;
+    if (address !== undefined) node.sendSystem(address, acknowledgeEnvelope({ name: this.#port.name, prefix, others }));
+  }
+
+  bookFlush(): void {
+    if (this.#flushBooked) return;
+    this.#flushBooked = true;
+    this.#port.node.environment.turns.schedule(() => {
+      this.#flushBooked = false;
+      this.#port.host.flush();
+    });
+  }
+}
