@@ -74,6 +74,14 @@ export const limits = {
   /** Older or newer secrets that a node accepts beside its own. */
   secretsAccepted: 8,
   typeNameChars: 255,
+  /** The owner of a lease: an address and a uid. */
+  leaseOwnerChars: 512,
+  /** Lease names a voter of the quorum lease keeps apart. */
+  leaseNames: 10_000,
+  /** Voters of the quorum lease. */
+  leaseVoters: 31,
+  /** Milliseconds a node that leaves or is down waits for its leases to be released. */
+  leaseReleaseMs: 5_000,
   roleChars: 64,
   roles: 32,
   hostChars: 255,

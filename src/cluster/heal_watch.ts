@@ -44,6 +44,8 @@ export class HealWatch {
   #strangers = new Map<string, number>();
   #doubtUntil = -Infinity;
   #nextFullAt = -Infinity;
+  /** Seeds spelt otherwise than their node's address: by the seed, the address that answered. */
+  #spelt = new Map<string, Address>();
 
   constructor(node: NodeContext) {
     this.#node = node;
@@ -105,7 +107,9 @@ export class HealWatch {
     const inDoubt = this.#node.environment.clock.now() < this.#doubtUntil && rank.clusterId === state.gossip.clusterId;
     if (kind === 'unknown' && known && !inDoubt && !this.#isOut(from)) return;
     if (kind !== 'side' && (inDoubt || known)) {
-      return this.#node.dispatch({ kind: 'end', why: 'this node was removed', selfDown: true, rejoin: true });
+      const left = selfRecord(state).status === 'exiting';
+      const why = left ? 'left' : 'this node was removed';
+      return this.#node.dispatch({ kind: 'end', why, selfDown: !left, rejoin: !left });
     }
     const order = compareSides(rankOf(state.gossip), rank);
     if (order < 0 && !isActiveUid(state.gossip, from.uid)) return this.#notice(from.address, from.uid, 'side');
@@ -166,9 +170,12 @@ export class HealWatch {
     const full = now >= this.#nextFullAt;
     if (full) this.#nextFullAt = now + healEveryMs;
     for (const target of new Set([...settings.seeds, ...(full ? this.#lost.keys() : [])])) {
-      if (present.has(target) || this.#asking.has(target)) continue;
+      if (present.has(this.#spelt.get(target) ?? target) || this.#asking.has(target)) continue;
       const cancel = settings.transport.seed(target, (answer) => {
         this.#asking.delete(target);
+        if (!('reason' in answer) && answer.address !== target && this.#lost.get(target) === undefined) {
+          this.#spelt.set(target, answer.address);
+        }
         this.#answered(answer);
       });
       this.#asking.set(target, cancel);

@@ -35,7 +35,9 @@ export class JoinProcess {
     this.#alarm = new Alarm(node.environment, () => this.#step({ kind: 'tick' }));
   }
 
+  /** Starting again does nothing. */
   start(): void {
+    if (this.#seeding !== undefined || this.#node.membership().phase !== 'outside') return;
     const { settings, environment, address } = this.#node;
     const seeding = {
       selfAddress: address,

@@ -224,6 +224,7 @@ function join(state: Membership, record: MemberRecord, now: number): Step {
   }
   const holder = holderOf(gossip, record.address);
   if (holder === undefined) return { state: changed(state, withRecord(gossip, record)), effects: [{ kind: 'push' }] };
+  if (state.waiting.size >= limits.members && !state.waiting.has(record.address)) return { state, effects: [] };
   const waiting = new Map(state.waiting).set(record.address, { record, until: now + waitingForMs });
   return { state: { ...state, waiting }, effects: [{ kind: 'contested', joiner: record, holder }] };
 }

@@ -7,14 +7,14 @@ import { limits } from '../limits.ts';
 import type { Address, SeedAnswer } from '../transport/contract.ts';
 import type { Envelope, Peers, PeersEvents, SendFailure } from '../transport/peers_contract.ts';
 import { codes } from '../wire/codes.ts';
-import type { HostGate, MemberChange, MembershipNode, SelfDown } from './contract.ts';
+import type { HostGate, MembershipNode, SelfDown } from './contract.ts';
 import { DeathWatch } from './death_watch.ts';
 import { GateKeeper } from './gate_keeper.ts';
 import type { MemberRecord } from './gossip_state.ts';
 import { Gossiper } from './gossiper.ts';
 import { HealWatch } from './heal_watch.ts';
 import { Heartbeats } from './heartbeats.ts';
-import { JoinError, type SeedReason } from './join_error.ts';
+import type { SeedReason } from './join_error.ts';
 import { JoinProcess } from './join_process.ts';
 import { LeaveProcess } from './leave_process.ts';
 import type { HostingClaim, MembershipView, StartedRecord } from './member.ts';
@@ -28,26 +28,14 @@ import {
 } from './membership.ts';
 import type { NodeContext, NodeSettings } from './node_context.ts';
 import { Alarm } from './alarm.ts';
+import { type ChangeListener, type NodeEnd, Notifier } from './notifier.ts';
+import { type JoinOptions, waitUntilUp } from './wait_until_up.ts';
 import { type MessageHandler, NodeInbox } from './node_inbox.ts';
 import { SplitWatch } from './split_watch.ts';
 import { isActive } from './transitions.ts';
 import { buildView, diffViews, sameView } from './view.ts';
 
-export interface JoinOptions {
-  /** Default: none, retries go on. */
-  readonly timeoutMs?: number;
-  readonly signal?: AbortSignal;
-}
-
-/** How a node ended. */
-export interface NodeEnd {
-  readonly why: string;
-  readonly rejoin: boolean;
-  /** Addresses to add to the seeds of a new incarnation: the side that lives on. */
-  readonly via: readonly Address[];
-}
-
-type ChangeListener = (view: MembershipView, changes: readonly MemberChange[]) => void;
+export type { JoinOptions, NodeEnd };
 
 export class ClusterNode implements MembershipNode, NodeContext {
   readonly settings: NodeSettings;
@@ -67,18 +55,14 @@ export class ClusterNode implements MembershipNode, NodeContext {
   readonly #leaver: LeaveProcess;
   readonly #inbox: NodeInbox;
   readonly #wakes: Alarm;
+  readonly #notifier: Notifier;
   #state: Membership;
   #view: MembershipView;
   #events: MembershipEvent[] = [];
   #busy = false;
   #settled: Membership | undefined;
-  #changes: MemberChange[] = [];
-  #notifying = false;
   #joined = false;
   #end: NodeEnd | undefined;
-  #changeListeners = new Set<ChangeListener>();
-  #selfDownListeners = new Set<(down: SelfDown) => void>();
-  #endListeners = new Set<(end: NodeEnd) => void>();
   #counters = new Map<string, number>();
 
   constructor(settings: NodeSettings, peers: Peers) {
@@ -93,6 +77,7 @@ export class ClusterNode implements MembershipNode, NodeContext {
       marginMs: () => timing.removalMarginMs,
       minMembers,
     });
+    this.#notifier = new Notifier(this.environment, () => this.#view);
     this.#keeper = new GateKeeper(this);
     this.gate = this.#keeper;
     this.#splits = new SplitWatch(this);
@@ -144,36 +129,7 @@ export class ClusterNode implements MembershipNode, NodeContext {
    */
   join(options: JoinOptions = {}): Promise<void> {
     this.start();
-    return new Promise((resolve, reject) => {
-      const cancels: Cancel[] = [];
-      const settle = (run: () => void): void => {
-        for (const cancel of cancels.splice(0)) cancel();
-        run();
-      };
-      const giveUp = (why: string): void => {
-        settle(() => reject(new JoinError(why, this.seedReasons())));
-        this.dispatch({ kind: 'end', why, selfDown: false, rejoin: false });
-      };
-      const check = (): void => {
-        if (this.#end !== undefined) {
-          const { why } = this.#end;
-          settle(() => reject(new JoinError(why, this.seedReasons())));
-        } else if (this.#view.self.status !== 'joining') settle(resolve);
-      };
-      cancels.push(this.onChange(check), this.onEnd(check));
-      const { timeoutMs, signal } = options;
-      if (timeoutMs !== undefined) {
-        const late = (): void => giveUp(`not up within ${timeoutMs} ms, ${this.readiness() ?? 'almost there'}`);
-        cancels.push(this.environment.timers.set(timeoutMs, late));
-      }
-      if (signal !== undefined) {
-        const abort = (): void => giveUp('aborted');
-        signal.addEventListener('abort', abort, { once: true });
-        cancels.push(() => signal.removeEventListener('abort', abort));
-        if (signal.aborted) abort();
-      }
-      check();
-    });
+    return waitUntilUp(this, options);
   }
 
   /** What this node answers to `GET /cluster/seed`. */
@@ -213,19 +169,16 @@ export class ClusterNode implements MembershipNode, NodeContext {
   }
 
   onChange(listener: ChangeListener): Cancel {
-    this.#changeListeners.add(listener);
-    return () => void this.#changeListeners.delete(listener);
+    return this.#notifier.onChange(listener);
   }
 
   onSelfDown(listener: (down: SelfDown) => void): Cancel {
-    this.#selfDownListeners.add(listener);
-    return () => void this.#selfDownListeners.delete(listener);
+    return this.#notifier.onSelfDown(listener);
   }
 
-  /** Called in its own step, once, after the last change was reported. */
+  /** Called once, in the step that reports the last change, after it. */
   onEnd(listener: (end: NodeEnd) => void): Cancel {
-    this.#endListeners.add(listener);
-    return () => void this.#endListeners.delete(listener);
+    return this.#notifier.onEnd(listener);
   }
 
   publish(change: { started?: ReadonlyMap<string, StartedRecord>; hosting?: ReadonlyMap<string, HostingClaim> }): void {
@@ -330,21 +283,7 @@ export class ClusterNode implements MembershipNode, NodeContext {
     const changes = diffViews(this.#view, view);
     this.#view = view;
     this.#heal.changed(changes);
-    this.#changes.push(...changes);
-    if (this.#changes.length > 0) this.#notifyLater();
-  }
-
-  #notifyLater(): void {
-    if (this.#notifying) return;
-    this.#notifying = true;
-    this.environment.turns.schedule(() => {
-      this.#notifying = false;
-      const changes = this.#changes;
-      this.#changes = [];
-      if (changes.length > 0) { for (const listener of [...this.#changeListeners]) listener(this.#view, changes); }
-      const end = this.#end;
-      if (end !== undefined) { for (const listener of [...this.#endListeners]) listener(end); }
-    });
+    this.#notifier.changed(changes);
   }
 
   #perform(effect: MembershipEffect): void {
@@ -388,7 +327,7 @@ export class ClusterNode implements MembershipNode, NodeContext {
   #finish({ why, rejoin, via }: NodeEnd, selfDown: boolean): void {
     this.#end = { why, rejoin, via };
     this.#keeper.end();
-    if (selfDown) { for (const listener of [...this.#selfDownListeners]) this.#guarded(() => listener({ why })); }
+    if (selfDown) this.#notifier.selfDown(why);
     this.#gossiper.flush();
     for (
       const part of [
@@ -406,17 +345,7 @@ export class ClusterNode implements MembershipNode, NodeContext {
     this.#wakes.cancel();
     this.environment.log.info('this node has ended', { why });
     this.#refreshView();
-    this.#changes.push({ kind: 'self-removed', why, rejoin });
-    this.#notifyLater();
-  }
-
-  /** One failing listener must not keep the others from stopping. */
-  #guarded(run: () => void): void {
-    try {
-      run();
-    } catch (error) {
-      this.environment.log.error('a self-down listener failed', { error: String(error) });
-    }
+    this.#notifier.ended(this.#end);
   }
 
   #paused(pauseMs: number): void {

@@ -3,7 +3,7 @@
  * side. A side is what hangs together by links that neither end reports as broken; claims of the other side's observers
  * do not count. A broken link inside a side (its ends can be reached by others) costs the fewest members, the younger end first.
  */
-import { claimsOf, isActiveUid } from './convergence.ts';
+import { anyUnreachable, claimsOf, isActiveUid } from './convergence.ts';
 import type { GossipState } from './gossip_state.ts';
 import { compareAge } from './member.ts';
 import { ringOf, watchedBy } from './ring.ts';
@@ -15,7 +15,10 @@ export interface Split {
   readonly victims: ReadonlySet<string>;
 }
 
+const whole: Split = { lost: new Set(), victims: new Set() };
+
 export function splitOf(state: GossipState, self: string): Split {
+  if (!anyUnreachable(state)) return whole;
   const ring = ringOf(state);
   const claims = new Map(ring.map((uid) => [uid, new Set(claimsOf(state, uid))]));
   const broken = (a: string, b: string): boolean => claims.get(a)?.has(b) === true || claims.get(b)?.has(a) === true;

@@ -342,7 +342,7 @@ class Holder {
         if (answer.token !== token) return this.#lost(`the tenure is over: the backend is at token ${answer.token}`);
         const term = termOf(config, request.at);
         // The clocks may have parted since it was sent.
-        if (!within(term, this.#at)) return this.#repeat('the renewal took longer than its term', undefined);
+        if (!within(term, this.#at)) return this.#repeat(undefined);
         this.#patch({ term, failures: 0 });
         return this.#bookRenewal(request.at.now + config.renewalIntervalMs);
       }
@@ -350,16 +350,16 @@ class Holder {
         this.#patch({ maybeRecorded: false });
         return this.#lost(answer.by === undefined ? 'somebody else holds it' : `${answer.by} holds it`);
       case 'error':
-        return this.#repeat(answer.why, answer.retryInMs);
+        return this.#repeat(answer.retryInMs);
       case 'released':
-        return this.#repeat('the backend answered something else than it was asked', undefined);
+        return this.#repeat(undefined);
       default:
         return answer satisfies never;
     }
   }
 
   /** A renewal failed: again, a little later each time, as long as there is time. */
-  #repeat(_why: string, askedMs: number | undefined): void {
+  #repeat(askedMs: number | undefined): void {
     const { config, failures, term } = this.state;
     const left = (term?.deadline ?? 0) - this.#at.now;
     const backoff = Math.min(maxRetryMs, (config.ttlMs / 50) * 2 ** Math.min(failures, 6));

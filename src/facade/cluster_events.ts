@@ -60,7 +60,12 @@ export function eventsOf(change: MemberChange, view: MembershipView): readonly C
       if (before === undefined && member.status !== 'joining') {
         return [{ kind: 'MemberJoined', member }, statusEvent(member)];
       }
-      return before?.status === member.status ? [] : [statusEvent(member)];
+      if (before?.status === member.status) return [];
+      // Quick leavers may be seen only once they are done.
+      if (before?.status === 'up' && member.status === 'exiting') {
+        return [{ kind: 'MemberLeft', member }, statusEvent(member)];
+      }
+      return [statusEvent(member)];
     }
     case 'leader':
       return [{ kind: 'LeaderChanged', leader: change.leader }];

@@ -1,0 +1,140 @@
+import { describe, test } from 'node:test';
+import { assert, assertEquals, assertRejects, assertStringIncludes } from '@std/assert';
+import { OptionsError } from '../../src/actor/options.ts';
+import { ActorSystem } from '../../src/actor/system.ts';
+import { Cluster } from '../../src/facade/cluster.ts';
+import type { ClusterEvent } from '../../src/facade/cluster_events.ts';
+import { ManualEnvironment } from '../../src/testkit/manual_environment.ts';
+import { counterClass, Journal } from '../singleton/fixtures.ts';
+import { MemoryCluster } from './memory_cluster.ts';
+
+describe('membership as users see it', () => {
+  test('leader, members and self, the same everywhere', async () => {
+    const cluster = new MemoryCluster();
+    await cluster.grow(3);
+    const first = cluster.nodes[0]!;
+    for (const { cluster: each } of cluster.nodes) {
+      assertEquals(each.leader()?.address, first.address);
+      assertEquals(each.upMembers().map((member) => member.upNumber), [1, 2, 3]);
+      assertEquals(each.isLeader(), each.address === first.address);
+      assertEquals(each.selfMember.uid, each.uid);
+      assertEquals(each.readiness(), undefined);
+    }
+  });
+
+  test('R104: replay as events or as one state, inside subscribe, to that listener only', async () => {
+    const cluster = new MemoryCluster();
+    await cluster.grow(2);
+    const { cluster: first } = cluster.nodes[0]!;
+    const events: ClusterEvent[] = [];
+    const cancel = first.subscribe((event) => events.push(event));
+    assertEquals(events.map((event) => event.kind), [
+      'MemberJoined',
+      'MemberUp',
+      'MemberJoined',
+      'MemberUp',
+      'LeaderChanged',
+    ]);
+    const states: ClusterEvent[] = [];
+    first.subscribe((event) => states.push(event), { replayMode: 'snapshot' })();
+    assertEquals(states.map((event) => event.kind), ['CurrentClusterState']);
+    events.length = 0;
+    const third = await cluster.join();
+    const about = events.filter((event) => 'member' in event && event.member.address === third.address);
+    assertEquals(about.map((event) => event.kind), ['MemberJoined', 'MemberUp']);
+    events.length = 0;
+    await cluster.leave(third);
+    await cluster.pass(100);
+    assertEquals(
+      events.filter((event) => 'member' in event && event.member.address === third.address).map((event) => event.kind),
+      ['MemberLeft', 'MemberExited', 'MemberRemoved'],
+    );
+    cancel();
+    events.length = 0;
+    await cluster.join();
+    assertEquals(events, []);
+  });
+
+  test('R106: a node that leaves hears that it is removed; whenEnded says why', async () => {
+    const cluster = new MemoryCluster();
+    await cluster.grow(2);
+    const node = cluster.nodes[0]!;
+    const kinds: string[] = [];
+    node.cluster.subscribe((event) => kinds.push(event.kind));
+    const ended = node.cluster.whenEnded;
+    await cluster.leave(node);
+    assertEquals((await cluster.get(ended)).why, 'left');
+    assert(kinds.includes('SelfRemoved'));
+  });
+
+  test('R95: an operator takes a member out; it stops by itself', async () => {
+    const cluster = new MemoryCluster();
+    await cluster.grow(3);
+    const [first, , third] = cluster.nodes.map((node) => node.cluster);
+    assertEquals(first!.down('10.0.0.9:1'), false);
+    const ended = third!.whenEnded;
+    assertEquals(first!.down(third!.address), true);
+    assertStringIncludes((await cluster.get(ended)).why, 'down');
+    await cluster.until(() => first!.getMembers().length === 2);
+  });
+
+  test('singleton events reach subscribers', async () => {
+    const cluster = new MemoryCluster();
+    await cluster.grow(2);
+    const events: ClusterEvent[] = [];
+    for (const node of cluster.nodes) node.cluster.subscribe((event) => events.push(event));
+    const Counter = counterClass(new Journal());
+    for (const node of cluster.nodes) node.cluster.singleton.start(Counter);
+    await cluster.pass(50);
+    await cluster.leave(cluster.nodes[0]!);
+    const about = events.filter((event) => event.kind.startsWith('Singleton'));
+    assertEquals(about.map((event) => event.kind), ['SingletonHosted', 'SingletonStopped', 'SingletonHosted']);
+  });
+});
+
+describe('bad input', () => {
+  test('bad options and a failed join leave the system as it was', async () => {
+    const environment = new ManualEnvironment();
+    const system = ActorSystem.create('x', { environment, logger: environment.log });
+    await assertRejects(() => Cluster.join(system, { port: -1 }), OptionsError, 'port');
+    const cluster = new MemoryCluster();
+    await assertRejects(
+      () => cluster.join({ seeds: ['127.0.0.1:9'], joinTimeoutMs: 2_000 }),
+      Error,
+      '127.0.0.1:9',
+    );
+    await cluster.join({ seeds: [] });
+  });
+});
+
+describe('HTTP', () => {
+  test('reports what is there', async () => {
+    const cluster = new MemoryCluster();
+    await cluster.grow(2, { http: true, token: 'a-token-of-some-length' });
+    const Counter = counterClass(new Journal());
+    const refs = cluster.nodes.map((node) => node.cluster.singleton.start(Counter));
+    refs[1]!.tell(1);
+    await cluster.get(refs[1]!.ask('count'));
+    const { cluster: second } = cluster.nodes[1]!;
+    const read = async (path: string, init?: RequestInit) => {
+      const response = await second.fetch(new Request(`http://node${path}`, init));
+      return { status: response.status, body: await response.json() };
+    };
+    assertEquals((await read('/ready')).status, 200);
+    const members = (await read('/cluster/members')).body;
+    assertEquals(members.members.map((member: { upNumber: number }) => member.upNumber), [1, 2]);
+    const detail = (await read('/cluster/singletons/counter')).body;
+    assertEquals([detail.host, detail.state], [cluster.nodes[0]!.address, 'younger']);
+    const { told, acknowledged, deadLettered, outcomeUnknown } = detail.counters;
+    assertEquals([told, acknowledged + deadLettered + outcomeUnknown + detail.buffered], [2, 2]);
+    const metrics = await (await second.fetch(new Request('http://node/metrics'))).text();
+    assertStringIncludes(metrics, 'singlet_members{status="up"} 2');
+    const move = { method: 'POST', headers: { authorization: 'Bearer a-token-of-some-length' } };
+    assertEquals((await read('/cluster/singletons/counter/move', { method: 'POST' })).status, 401);
+    assertEquals((await read('/cluster/singletons/counter/move', move)).status, 200);
+    await cluster.until(() => second.singleton.hostOf('counter') === second.address);
+    assertEquals(await cluster.get(refs[0]!.ask('where')), second.address);
+    await cluster.get(refs[0]!.ask('where'));
+    assertEquals((await read('/cluster/singletons/counter')).body.lastHandOver.reason, 'planned');
+  });
+});

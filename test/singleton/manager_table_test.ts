@@ -1,0 +1,30 @@
+import { readFile } from 'node:fs/promises';
+import { test } from 'node:test';
+import { assert, assertEquals } from '@std/assert';
+import { document, table } from './manager_table.ts';
+
+test('every event is legal in every state, and the documented table is what the manager does', async () => {
+  const cells = table();
+  assertEquals(cells.length, 9 * 27);
+  const committed = await readFile(new URL('../../docs/manager_states.md', import.meta.url), 'utf8');
+  assertEquals(committed, document(), 'run npm run docs:manager');
+});
+
+test('only a member that may be the next host is obeyed, in every state', () => {
+  for (const { phase, event, effects } of table()) {
+    if (event === 'request, younger member' || event === 'request, stranger') {
+      assert(!effects.includes('stop-instance'), `${phase}: ${event}`);
+      assert(!effects.includes('answer handed-over'), `${phase}: ${event}`);
+    }
+    if (event.startsWith('request')) {
+      assertEquals(effects.filter((effect) => effect.startsWith('answer')).length, 1, `${phase}: ${event} is answered`);
+    }
+  }
+});
+
+test('an instance starts only from an attempt, a lease or a restart, never from a message alone', () => {
+  for (const { phase, event, effects } of table()) {
+    if (!effects.includes('start-instance')) continue;
+    assert(['becoming-host', 'acquiring-lease', 'hosting', 'was-host'].includes(phase), `${phase}: ${event}`);
+  }
+});
