@@ -3,8 +3,7 @@ import type { JobDefinition } from './job_definition.ts';
 
 /**
  * Jobs share a bounded number of calls in flight. A job is `new` until its first call has ended, then `good` or `slow` by
- * how long the last one took; slow and new ones may take only a part of the calls, so that dead targets never hold back
- * the others.
+ * how long the last one took (see `CallSlots`).
  */
 export type Lane = 'good' | 'new' | 'slow';
 

@@ -8,7 +8,8 @@
  */
 import { limits } from '../src/limits.ts';
 import { DueQueue } from './due_queue.ts';
-import { type CallOutcome, type Job, type JobCall, type JobView, type Lane, newJob, viewOf } from './job.ts';
+import { CallSlots } from './call_slots.ts';
+import { type CallOutcome, type Job, type JobCall, type JobView, newJob, viewOf } from './job.ts';
 import { checkDue, type JobDefinition, type Refusal } from './job_definition.ts';
 
 export type PutResult =
@@ -28,8 +29,7 @@ const clockToleranceMs = 5_000;
 export class JobTable {
   readonly #jobs = new Map<string, Job>();
   readonly #dues = new DueQueue();
-  readonly #waiting: Record<Lane, Map<string, Job>> = { good: new Map(), new: new Map(), slow: new Map() };
-  readonly #inFlight: Record<Lane, number> = { good: 0, new: 0, slow: 0 };
+  readonly #slots = new CallSlots();
   #counter = 0;
   #latest = -Infinity;
   #closed = false;
@@ -39,7 +39,7 @@ export class JobTable {
   }
 
   get callsInFlight(): number {
-    return this.#inFlight.good + this.#inFlight.new + this.#inFlight.slow;
+    return this.#slots.inFlight;
   }
 
   /** Adds a job, or replaces the schedule of the one with that id (its counts go on). The same definition changes nothing. */
@@ -54,9 +54,10 @@ export class JobTable {
       return { kind: 'full', refusal: { field: 'id', rule: `cannot be added: ${limits.jobs} jobs are the limit` } };
     }
     const job = present ?? newJob(definition, ++this.#counter);
+    this.#stopWaiting(job);
+    if (job.definition.url !== definition.url) job.lane = 'new';
     job.definition = definition;
     job.schedule = ++this.#counter;
-    this.#stopWaiting(job);
     this.#jobs.set(job.id, job);
     this.#schedule(job, 'at' in definition ? definition.at : now + definition.everyMs);
     return { kind: present === undefined ? 'created' : 'replaced', job: viewOf(job) };
@@ -109,7 +110,7 @@ export class JobTable {
 
   /** A call has ended. Returns what may start now. */
   ended(call: JobCall, outcome: CallOutcome): readonly JobCall[] {
-    this.#inFlight[call.lane]--;
+    this.#slots.release(call.lane, call.url);
     const job = this.#jobs.get(call.id);
     if (job?.life === call.life) {
       const ok = outcome.status !== undefined && outcome.status >= 200 && outcome.status < 300;
@@ -118,7 +119,7 @@ export class JobTable {
       job.lastError = outcome.error;
       job.lane = outcome.tookMs > limits.jobSlowMs ? 'slow' : 'good';
       job.running = false;
-      if (job.waitingDueAt !== undefined) this.#waiting[job.lane].set(job.id, job);
+      if (job.waitingDueAt !== undefined) this.#slots.wait(job);
     }
     return this.#startWaiting();
   }
@@ -139,7 +140,7 @@ export class JobTable {
       const life = ++this.#counter;
       const job: Job = { ...taken, life, schedule: life, running: false };
       this.#jobs.set(job.id, job);
-      if (job.waitingDueAt !== undefined) this.#waiting[job.lane].set(job.id, job);
+      if (job.waitingDueAt !== undefined) this.#slots.wait(job);
     }
     this.#clockWentBack(now);
   }
@@ -167,47 +168,19 @@ export class JobTable {
 
   #wait(job: Job, dueAt: number): void {
     job.waitingDueAt = dueAt;
-    if (!job.running) this.#waiting[job.lane].set(job.id, job);
+    if (!job.running) this.#slots.wait(job);
   }
 
   #stopWaiting(job: Job): void {
     job.waitingDueAt = undefined;
-    this.#waiting[job.lane].delete(job.id);
+    this.#slots.stopWaiting(job);
   }
 
   #startWaiting(): readonly JobCall[] {
+    if (this.#closed) return [];
     const calls: JobCall[] = [];
-    for (const lane of ['good', 'new', 'slow'] as const) {
-      for (const job of this.#waiting[lane].values()) {
-        if (!this.#mayStart(lane)) break;
-        calls.push(this.#start(job));
-      }
-    }
+    for (let job = this.#slots.take(); job !== undefined; job = this.#slots.take()) calls.push(begin(job));
     return calls;
-  }
-
-  #mayStart(lane: Lane): boolean {
-    if (this.#closed || this.callsInFlight >= limits.jobConcurrency) return false;
-    switch (lane) {
-      case 'good':
-        return true;
-      case 'new':
-        return this.#inFlight.new < limits.jobNewConcurrency;
-      case 'slow':
-        return this.#inFlight.slow < limits.jobSlowConcurrency;
-      default:
-        return lane satisfies never;
-    }
-  }
-
-  #start(job: Job): JobCall {
-    const dueAt = job.waitingDueAt!;
-    this.#stopWaiting(job);
-    this.#inFlight[job.lane]++;
-    job.running = true;
-    job.runs++;
-    job.lastDueAt = dueAt;
-    return { id: job.id, life: job.life, url: job.definition.url, run: job.runs, dueAt, lane: job.lane };
   }
 
   /** Puts every due time on the queue again, none further ahead than its period. */
@@ -243,6 +216,16 @@ export class JobTable {
     }
     return false;
   }
+}
+
+/** The run number is given here, and only here: a call is made for it in any case. */
+function begin(job: Job): JobCall {
+  const dueAt = job.waitingDueAt!;
+  job.waitingDueAt = undefined;
+  job.running = true;
+  job.runs++;
+  job.lastDueAt = dueAt;
+  return { id: job.id, life: job.life, url: job.definition.url, run: job.runs, dueAt, lane: job.lane };
 }
 
 function sameSchedule(a: JobDefinition, b: JobDefinition): boolean {

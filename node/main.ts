@@ -51,7 +51,7 @@ async function run(runtime: Runtime, flags: NodeFlags): Promise<void> {
   const token = flags.token ?? (secret === undefined ? undefined : await tokenOf(secret));
   const log = nodeLogger(flags.logLevel);
   const system = ActorSystem.create('node', { logger: log });
-  const found: { cluster?: Cluster } = {};
+  const found: Found = { cluster: undefined, leaving: false, stopLooking: new AbortController() };
   const open = flags.token === undefined && isLoopbackHost(flags.host);
   const options = optionsOf(flags, secret, token).withHttp((app) => {
     return (app as Hono).route(
@@ -59,52 +59,57 @@ async function run(runtime: Runtime, flags: NodeFlags): Promise<void> {
       jobsApi({ guard: jobsGuard({ token, open }), ask: (command) => ask(found.cluster, command) }),
     );
   });
-  const leaving = leaveOnSignal(runtime, log, () => found.cluster);
+  leaveOnSignal(runtime, log, found);
+  // A node can be reached, and so has its line to print, before it is in a cluster: progress is told once it listens.
+  const listening = () => {
+    if (found.cluster !== undefined) return;
+    found.cluster = system.extensions.get('cluster') as Cluster;
+    console.log(lineFor(runtime, found.cluster));
+  };
   try {
-    await Cluster.join(system, options, {
-      signal: leaving.signal,
-      onProgress: () => {
-        if (found.cluster !== undefined) return;
-        // Told for the first time as soon as the node listens, which is when it can be reached and has its line to print.
-        found.cluster = system.extensions.get('cluster') as Cluster;
-        console.log(lineFor(runtime, found.cluster));
-      },
-    });
+    await Cluster.join(system, options, { signal: found.stopLooking.signal, onProgress: listening });
+    listening();
   } catch (error) {
-    if (error instanceof JoinError) return endWithoutCluster(runtime, log, leaving.signal, error);
-    throw error;
+    if (!(error instanceof JoinError)) throw error;
+    return end(runtime, log, found, error.message);
   }
   const cluster = found.cluster!;
-  if (!leaving.signal.aborted) {
+  if (!found.leaving) {
     cluster.singleton.start(JobScheduler, () => new JobScheduler(cluster.address), jobSchedulerOptions());
   }
-  const end = await cluster.whenEnded;
-  if (leaving.signal.aborted) return runtime.exit(exitCodes.left);
-  log.error('this node is out of the cluster and ends; whoever watches over it should start it again', {
-    why: end.why,
-  });
-  runtime.exit(exitCodes.failed);
+  const { why } = await cluster.whenEnded;
+  end(
+    runtime,
+    log,
+    found,
+    `this node is out of its cluster and ends, to be started again by whoever watches over it: ${why}`,
+  );
 }
 
-function endWithoutCluster(runtime: Runtime, log: Logger, leaving: AbortSignal, error: JoinError): void {
-  if (leaving.aborted) return runtime.exit(exitCodes.left);
-  log.error(error.message);
-  runtime.exit(exitCodes.failed);
+interface Found {
+  /** Set once the node listens. */
+  cluster: Cluster | undefined;
+  leaving: boolean;
+  readonly stopLooking: AbortController;
 }
 
-/** The first signal makes the node leave, or stop looking for a cluster; a second one ends it on the spot. */
-function leaveOnSignal(runtime: Runtime, log: Logger, cluster: () => Cluster | undefined): AbortController {
-  const leaving = new AbortController();
+function end(runtime: Runtime, log: Logger, { leaving }: Found, why: string): void {
+  if (!leaving) log.error(why);
+  runtime.exit(leaving ? exitCodes.left : exitCodes.failed);
+}
+
+/** The first signal makes the node leave; a second one ends it on the spot. */
+function leaveOnSignal(runtime: Runtime, log: Logger, found: Found): void {
   runtime.onSignal((signal) => {
-    if (leaving.signal.aborted) {
+    if (found.leaving) {
       log.warn(`${signal} again: exit without leaving`);
       return runtime.exit(exitCodes.failed);
     }
     log.info(`${signal}: leaving`);
-    leaving.abort();
-    cluster()?.leave().catch((error) => log.error('leaving failed', { error }));
+    found.leaving = true;
+    if (found.cluster === undefined) found.stopLooking.abort();
+    else found.cluster.leave().catch((error) => log.error('leaving failed', { error }));
   });
-  return leaving;
 }
 
 async function secretOf(runtime: Runtime, flags: NodeFlags): Promise<string | undefined> {

@@ -35,6 +35,8 @@ export const limits = {
   /** How long a removed member is remembered; the monotonic clock of each node. */
   tombstoneMs: 24 * 60 * 60 * 1000,
   uidChars: 64,
+  /** Members of its last cluster that a node asks when it comes back. */
+  witnesses: 100,
   /** Cluster entries (pins, registrations) and the length of their keys. */
   entries: 20_000,
   entryKeyChars: 512,
@@ -105,9 +107,11 @@ export const limits = {
   jobPeriodMaxMs: 366 * 24 * 60 * 60 * 1000,
   /** Calls to job targets in flight at once (Bun's `fetch` allows 256 per process, and the node needs some itself). */
   jobConcurrency: 224,
-  /** Of these, for targets whose last call was slow, and for jobs that have not ended a call yet. */
+  /** Of these, for jobs whose last call was slow, and for jobs that have not ended a call yet; and of each, for one URL. */
   jobSlowConcurrency: 64,
-  jobNewConcurrency: 96,
+  jobSlowPerTarget: 16,
+  jobNewConcurrency: 128,
+  jobNewPerTarget: 32,
   /** A call that took longer makes its job a slow one. */
   jobSlowMs: 1_000,
   jobTimeoutMs: 5_000,
@@ -119,4 +123,22 @@ export const limits = {
   jobTableBytes: 32 * 1024 * 1024,
   /** Jobs in one answer of `GET /jobs`. */
   jobsPerPage: 1_000,
+  /** Characters of a persistence id, and of a tag; tags of one event; events in one atomic append. */
+  persistenceIdChars: 255,
+  tagChars: 255,
+  tagsPerEvent: 64,
+  eventsPerAppend: 10_000,
+  /** One append of a journal, encoded: all its events together. */
+  appendBytes: 64 * 1024 * 1024,
+  /** One snapshot, or one durable state, encoded. */
+  snapshotBytes: 256 * 1024 * 1024,
+  /** Events that are replayed before other actors get their turn. */
+  replayBatch: 256,
+  /** Appends of a file journal that wait for their fsync; more are refused. */
+  journalQueue: 100_000,
+  /** Appends in one write of a file journal, and its bytes; what is more goes into the next. */
+  journalGroup: 10_000,
+  journalGroupBytes: 8 * 1024 * 1024,
+  /** A file journal begins a new segment when the present one has grown to this. */
+  journalSegmentBytes: 64 * 1024 * 1024,
 } as const;

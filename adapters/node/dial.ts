@@ -27,7 +27,10 @@ export function dial(options: DialOptions, done: (outcome: DialOutcome) => void)
 }
 
 function dialGlobal(options: DialOptions, done: (outcome: DialOutcome) => void): Cancel {
-  const open = () => new WebSocket(options.url, [options.subprotocol]) as WebSocketLike;
+  const open = () => {
+    if (typeof WebSocket === 'undefined') throw new Error('below Node 22, dialling needs the package ws');
+    return new WebSocket(options.url, [options.subprotocol]) as WebSocketLike;
+  };
   return dialWebSocket({ open, probe: probeTcp }, options, done);
 }
 

@@ -4,7 +4,7 @@ import type { Address, DialFailure, PeerIdentity, ProbeOutcome, SeedAnswer } fro
 import { isLoopbackAddress } from '../transport/address.ts';
 import { leaderOf } from './convergence.ts';
 import type { MemberRecord } from './gossip_state.ts';
-import { selfRecord } from './membership.ts';
+import { selfRecord } from './membership_state.ts';
 import type { NodeContext } from './node_context.ts';
 import { type DeathCase, judgeProbe, newDeathCase } from './proven_death.ts';
 import { isActive } from './transitions.ts';

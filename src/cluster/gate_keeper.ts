@@ -6,7 +6,7 @@ import { codes } from '../wire/codes.ts';
 import { Alarm } from './alarm.ts';
 import type { HostGate } from './contract.ts';
 import { acknowledged, emptyGate, gateDeadline, type GateState, retained } from './gate.ts';
-import { selfRecord } from './membership.ts';
+import { selfRecord } from './membership_state.ts';
 import type { NodeContext } from './node_context.ts';
 import { isActive } from './transitions.ts';
 

@@ -11,7 +11,7 @@ import type { MemberChange } from './contract.ts';
 import { isActiveUid, leaderOf } from './convergence.ts';
 import { decode, encodeRecord } from './gossip_codec.ts';
 import { compareSides, rankOf, type SideRank } from './heal.ts';
-import { selfRecord } from './membership.ts';
+import { selfRecord } from './membership_state.ts';
 import type { NodeContext } from './node_context.ts';
 import { isActive } from './transitions.ts';
 import { addressOf, countOf, fail, flagOf, textOf } from './wire_checks.ts';

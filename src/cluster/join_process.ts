@@ -9,19 +9,17 @@ import { canonicalText } from './canonical.ts';
 import { decode, decodeRecord, encodeRecord } from './gossip_codec.ts';
 import type { MemberRecord } from './gossip_state.ts';
 import type { SeedReason } from './join_error.ts';
-import { selfRecord } from './membership.ts';
+import { selfRecord } from './membership_state.ts';
 import type { NodeContext } from './node_context.ts';
+import { startSeeding, stepSeeding } from './seeding.ts';
+import { missingText, seedReasons } from './seeding_report.ts';
 import {
-  missingText,
   type Seeding,
   type SeedingEffect,
   type SeedingEvent,
   type SeedingStep,
   seedingTimes,
-  seedReasons,
-  startSeeding,
-  stepSeeding,
-} from './seeding.ts';
+} from './seeding_state.ts';
 import { countOf, fail, flagOf, textOf } from './wire_checks.ts';
 
 export class JoinProcess {
@@ -47,6 +45,7 @@ export class JoinProcess {
       clusterName: settings.clusterName,
       protocol: settings.protocol,
       fingerprint: settings.fingerprint,
+      ...rivalry(this.#node),
     };
     this.#run(startSeeding(seeding, environment.clock.now(), environment.random.next()));
     if (typeof seeding.selfElection === 'number') this.#alarm.at(environment.clock.now() + seeding.selfElection);
@@ -149,6 +148,27 @@ export class JoinProcess {
     });
     if (!done) this.#asking.add(cancel);
   }
+}
+
+/**
+ * A process that lost a split, or was removed, must not found a rival of the cluster that lives on behind a cut: it founds
+ * only with a side of that cluster's last members that its strategy would have kept.
+ */
+function rivalry({ settings, address }: NodeContext): Pick<SeedingSettings, 'witnesses' | 'mayFound'> {
+  const { previous, strategy } = settings;
+  if (previous === undefined) return {};
+  const members = previous.members.filter((member) => member.status !== 'removed');
+  const witnesses = [...new Set([...previous.via, ...members.map((member) => member.address)])];
+  return {
+    witnesses: witnesses.filter((one) => one !== address).slice(0, limits.witnesses),
+    mayFound: (present, gone) => {
+      const last = members.map((member): Member => {
+        return gone.has(member.address) ? { ...member, status: 'down', terminated: true } : member;
+      });
+      const side = last.filter((member) => present.has(member.address)).map((member) => member.uid);
+      return members.length === 0 || strategy.keeps(last, new Set(side));
+    },
+  };
 }
 
 /** What a node may say about itself before it is a member: everything that its link does not already prove. */

@@ -2,7 +2,7 @@
 import { limits } from '../limits.ts';
 import { anyUnreachable, isConverged, leaderOf } from './convergence.ts';
 import { type GossipState, type MemberRecord, withRecord, withTombstone } from './gossip_state.ts';
-import { changed, end, type Membership, type MembershipEffect, selfRecord, type Step } from './membership.ts';
+import { changed, end, type Membership, type MembershipEffect, selfRecord, type Step } from './membership_state.ts';
 import { isActive } from './transitions.ts';
 
 /** Runs after each event. Does nothing on a node that does not lead, except forgetting its margins. */

@@ -1,6 +1,6 @@
 /** A graceful leave: `leaving`, the registered tasks, `exiting`, removal by the leader; each wait is bounded. */
 import type { Cancel } from '../actor/environment.ts';
-import { selfReached } from './membership.ts';
+import { selfReached } from './membership_state.ts';
 import type { NodeContext } from './node_context.ts';
 
 /** How long an exiting node waits for its removal, in milliseconds. */

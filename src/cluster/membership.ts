@@ -3,11 +3,8 @@
  * seen it, and what the leader does on convergence; sockets, timers and listeners belong to the shell (`node.ts`).
  */
 import { limits } from '../limits.ts';
-import type { Address, PeerIdentity } from '../transport/contract.ts';
-import { isConverged } from './convergence.ts';
-import type { DigestMessage, GossipMessage } from './gossip_codec.ts';
+import type { Address } from '../transport/contract.ts';
 import {
-  digestOf,
   emptyGossip,
   type GossipState,
   isNewerEntry,
@@ -18,124 +15,20 @@ import {
 } from './gossip_state.ts';
 import { lead } from './leader.ts';
 import type { HostingClaim, MemberStatus, StartedRecord } from './member.ts';
+import {
+  changed,
+  end,
+  type Membership,
+  type MembershipEffect,
+  type MembershipEvent,
+  selfRecord,
+  type Step,
+} from './membership_state.ts';
 import { receiveDigest, receiveGossip } from './receive.ts';
-import { isActive, isLater, mayMove } from './transitions.ts';
-
-export interface MembershipRules {
-  /** M of rule 1 for a cluster of so many members, in milliseconds. */
-  readonly marginMs: (members: number) => number;
-  /** Nobody is numbered before the cluster has this many members, once. */
-  readonly minMembers: number;
-}
-
-export type Phase = 'outside' | 'member' | 'ended';
-
-export interface Membership {
-  readonly phase: Phase;
-  readonly selfUid: string;
-  readonly rules: MembershipRules;
-  /** Contains this node's own record, also before it has joined. */
-  readonly gossip: GossipState;
-  /** uids known to hold exactly this gossip state. */
-  readonly seen: ReadonlySet<string>;
-  /** The last digest heard from each peer while it differed from ours: it may be where we are about to arrive. */
-  readonly heard: ReadonlyMap<string, { readonly digest: string; readonly seen: readonly string[] }>;
-  /** As leader: when each down member may be removed. A new leader starts again (rule 1). */
-  readonly margins: ReadonlyMap<string, number>;
-  /** Joiners that wait until the previous member at their address is down, by address. */
-  readonly waiting: ReadonlyMap<Address, { readonly record: MemberRecord; readonly until: number }>;
-}
+import { isActive, mayMove } from './transitions.ts';
 
 /** A joiner that has not asked again for this long has gone, in milliseconds. */
 const waitingForMs = 5_000;
-
-export type MembershipEvent =
-  | {
-    readonly kind: 'form';
-    readonly clusterId: string;
-    readonly formedAt: number;
-    readonly founders: readonly MemberRecord[];
-  }
-  | { readonly kind: 'gossip'; readonly from: PeerIdentity; readonly message: GossipMessage }
-  | { readonly kind: 'digest'; readonly from: PeerIdentity; readonly message: DigestMessage; readonly repair: boolean }
-  | { readonly kind: 'join'; readonly record: MemberRecord }
-  | { readonly kind: 'observed'; readonly uid: string; readonly unreachable: boolean }
-  | { readonly kind: 'down'; readonly uids: readonly string[]; readonly terminated: boolean; readonly why: string }
-  | {
-    readonly kind: 'publish';
-    readonly started: ReadonlyMap<string, StartedRecord> | undefined;
-    readonly hosting: ReadonlyMap<string, HostingClaim> | undefined;
-  }
-  | { readonly kind: 'entry'; readonly key: string; readonly value: unknown }
-  | { readonly kind: 'leaving' }
-  | { readonly kind: 'exiting' }
-  | { readonly kind: 'tick' }
-  | {
-    readonly kind: 'end';
-    readonly why: string;
-    readonly selfDown: boolean;
-    readonly rejoin: boolean;
-    readonly via?: readonly Address[];
-  };
-
-export type MembershipEffect =
-  /** The state changed: tell everyone who needs it. */
-  | { readonly kind: 'push' }
-  /** This node now holds what somebody else made: tell the leader that it has seen it. */
-  | { readonly kind: 'progress' }
-  /** Send the whole state to one node; `about` are tombstones it seems not to know. */
-  | { readonly kind: 'reply'; readonly to: Address; readonly about: readonly string[] }
-  /** Somebody who is no member here talks as if it were. */
-  | { readonly kind: 'notice'; readonly to: PeerIdentity; readonly otherCluster: boolean }
-  /** Members just removed: their last message from us says so. */
-  | { readonly kind: 'farewell'; readonly members: readonly MemberRecord[] }
-  /** Somebody new asks for an address that an older member still holds. */
-  | { readonly kind: 'contested'; readonly joiner: MemberRecord; readonly holder: MemberRecord }
-  /** `expected`: happens in sound clusters too. */
-  | {
-    readonly kind: 'refused';
-    readonly what: string;
-    readonly why: string;
-    readonly from: PeerIdentity | undefined;
-    readonly expected?: boolean;
-  }
-  /** `final`: this uid can never join. */
-  | { readonly kind: 'refuse-join'; readonly to: Address; readonly why: string; readonly final: boolean }
-  /** Come back with a `tick` at this monotonic time. */
-  | { readonly kind: 'wake'; readonly at: number }
-  | { readonly kind: 'downed'; readonly record: MemberRecord; readonly why: string }
-  /** `via`: addresses of the side that lives on, where a new incarnation should ask as well. */
-  | {
-    readonly kind: 'ended';
-    readonly why: string;
-    readonly selfDown: boolean;
-    readonly rejoin: boolean;
-    readonly via: readonly Address[];
-  };
-
-export interface Step {
-  readonly state: Membership;
-  readonly effects: readonly MembershipEffect[];
-}
-
-export function createMembership(self: MemberRecord, rules: MembershipRules): Membership {
-  return {
-    phase: 'outside',
-    selfUid: self.uid,
-    rules,
-    gossip: withRecord(emptyGossip('', 0), self),
-    seen: new Set([self.uid]),
-    heard: new Map(),
-    margins: new Map(),
-    waiting: new Map(),
-  };
-}
-
-export function selfRecord(state: Membership): MemberRecord {
-  const record = state.gossip.records.get(state.selfUid);
-  if (record === undefined) throw new Error('membership: the own record is missing');
-  return record;
-}
 
 /** The transition. After the event itself the leader's duties run, as far as this node leads. */
 export function step(state: Membership, event: MembershipEvent, now: number): Step {
@@ -177,27 +70,6 @@ function apply(state: Membership, event: MembershipEvent, now: number): Step {
     default:
       return event satisfies never;
   }
-}
-
-/** Replaces the gossip state with a locally changed one: nobody else has seen that, except who said so already. */
-export function changed(state: Membership, gossip: GossipState): Membership {
-  const digest = digestOf(gossip);
-  if (digest === digestOf(state.gossip)) return { ...state, gossip };
-  return arrive({ ...state, gossip }, digest, [state.selfUid]);
-}
-
-/** `seen` plus everyone who has reported the same digest before. */
-export function arrive(state: Membership, digest: string, seen: Iterable<string>): Membership {
-  const all = new Set<string>([state.selfUid]);
-  for (const uid of seen) if (state.gossip.records.has(uid)) all.add(uid);
-  const heard = new Map(state.heard);
-  for (const [peer, report] of state.heard) {
-    if (!state.gossip.records.has(peer)) heard.delete(peer);
-    if (report.digest !== digest) continue;
-    heard.delete(peer);
-    for (const uid of report.seen) if (state.gossip.records.has(uid)) all.add(uid);
-  }
-  return { ...state, seen: all, heard };
 }
 
 function form(state: Membership, clusterId: string, formedAt: number, founders: readonly MemberRecord[]): Step {
@@ -316,25 +188,4 @@ function writeEntry(state: Membership, key: string, value: unknown): Step {
   const entries = new Map(state.gossip.entries).set(key, entry);
   const next = changed(state, { ...state.gossip, entries });
   return { state: next, effects: state.phase === 'member' ? [{ kind: 'push' }] : [] };
-}
-
-/** Nothing after this changes the state any more. */
-export function end(
-  state: Membership,
-  why: string,
-  selfDown: boolean,
-  rejoin: boolean,
-  via: readonly Address[] = [],
-): Step {
-  return { state: { ...state, phase: 'ended' }, effects: [{ kind: 'ended', why, selfDown, rejoin, via }] };
-}
-
-/** Has this node's own record got as far as `status`? */
-export function selfReached(state: Membership, status: MemberStatus): boolean {
-  const { status: present } = selfRecord(state);
-  return present === status || isLater(present, status);
-}
-
-export function converged(state: Membership): boolean {
-  return state.phase === 'member' && isConverged(state.gossip, state.seen);
 }

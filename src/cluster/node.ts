@@ -6,11 +6,10 @@ import type { Cancel, Environment } from '../actor/environment.ts';
 import { limits } from '../limits.ts';
 import type { Address, SeedAnswer } from '../transport/contract.ts';
 import type { Envelope, Peers, PeersEvents, SendFailure } from '../transport/peers_contract.ts';
-import { codes } from '../wire/codes.ts';
 import type { HostGate, MembershipNode, SelfDown } from './contract.ts';
 import { DeathWatch } from './death_watch.ts';
+import { performEffect } from './effects.ts';
 import { GateKeeper } from './gate_keeper.ts';
-import type { MemberRecord } from './gossip_state.ts';
 import { Gossiper } from './gossiper.ts';
 import { HealWatch } from './heal_watch.ts';
 import { Heartbeats } from './heartbeats.ts';
@@ -18,15 +17,9 @@ import type { SeedReason } from './join_error.ts';
 import { JoinProcess } from './join_process.ts';
 import { LeaveProcess } from './leave_process.ts';
 import type { HostingClaim, MembershipView, StartedRecord } from './member.ts';
-import {
-  createMembership,
-  type Membership,
-  type MembershipEffect,
-  type MembershipEvent,
-  selfRecord,
-  step,
-} from './membership.ts';
-import type { NodeContext, NodeSettings } from './node_context.ts';
+import { createMembership, type Membership, type MembershipEffect, type MembershipEvent } from './membership_state.ts';
+import { step } from './membership.ts';
+import { initialRecord, type NodeContext, type NodeSettings, seedAnswerOf } from './node_context.ts';
 import { Alarm } from './alarm.ts';
 import { type ChangeListener, type NodeEnd, Notifier } from './notifier.ts';
 import { type JoinOptions, waitUntilUp } from './wait_until_up.ts';
@@ -134,18 +127,7 @@ export class ClusterNode implements MembershipNode, NodeContext {
 
   /** What this node answers to `GET /cluster/seed`. */
   seedAnswer(): SeedAnswer {
-    const { gossip, phase } = this.#state;
-    const inside = phase === 'member';
-    return {
-      clusterName: this.clusterName,
-      protocol: this.settings.protocol,
-      fingerprint: this.settings.fingerprint,
-      address: this.address,
-      uid: this.uid,
-      clusterId: inside ? gossip.clusterId : undefined,
-      formedAt: inside ? gossip.formedAt : undefined,
-      members: this.#view.members.filter((member) => inside && member.status === 'up').map((member) => member.address),
-    };
+    return seedAnswerOf(this);
   }
 
   /** Why this node is not ready; undefined when it is. */
@@ -287,45 +269,14 @@ export class ClusterNode implements MembershipNode, NodeContext {
   }
 
   #perform(effect: MembershipEffect): void {
-    switch (effect.kind) {
-      case 'push':
-      case 'progress':
-        return this.#gossiper.want(effect.kind);
-      case 'reply':
-        return this.#gossiper.reply(effect.to, effect.about);
-      case 'farewell':
-        return this.#gossiper.farewell(effect.members);
-      case 'notice':
-        return this.#inbox.stranger(effect.to, effect.otherCluster);
-      case 'contested':
-        return this.#deaths.contested(effect.holder);
-      case 'refuse-join':
-        return this.send(effect.to, [codes.joinRefused, effect.why, effect.final]);
-      case 'refused': {
-        this.count(`refused ${effect.what}`);
-        const fields = { why: effect.why, from: effect.from?.address };
-        if (effect.expected === true) this.environment.log.debug(`refused ${effect.what}`, fields);
-        else this.environment.log.warn(`refused ${effect.what}`, fields);
-        return;
-      }
-      case 'wake':
-        return this.#wakes.at(effect.at);
-      case 'downed':
-        return this.environment.log.warn('member is down', {
-          address: effect.record.address,
-          uid: effect.record.uid,
-          why: effect.why,
-        });
-      case 'ended':
-        return this.#finish(effect, effect.selfDown);
-      default:
-        effect satisfies never;
-    }
+    if (effect.kind === 'ended') this.#finish(effect, effect.selfDown);
+    else if (effect.kind === 'wake') this.#wakes.at(effect.at);
+    else performEffect(effect, this, { gossiper: this.#gossiper, inbox: this.#inbox, deaths: this.#deaths });
   }
 
   /** Self-down first and synchronously; then everybody who still listens to us hears our last state. */
-  #finish({ why, rejoin, via }: NodeEnd, selfDown: boolean): void {
-    this.#end = { why, rejoin, via };
+  #finish({ why, rejoin, via }: Omit<NodeEnd, 'members'>, selfDown: boolean): void {
+    this.#end = { why, rejoin, via, members: this.#view.members };
     this.#keeper.end();
     if (selfDown) this.#notifier.selfDown(why);
     this.#gossiper.flush();
@@ -353,20 +304,4 @@ export class ClusterNode implements MembershipNode, NodeContext {
     this.#splits.paused(pauseMs);
     this.#heal.paused(pauseMs);
   }
-}
-
-function initialRecord(settings: NodeSettings, address: Address): MemberRecord {
-  return {
-    address,
-    uid: settings.uid,
-    status: 'joining',
-    upNumber: 0,
-    terminated: false,
-    selfVersion: 1,
-    roles: [...settings.roles],
-    runtime: settings.runtime,
-    appVersion: settings.appVersion,
-    started: new Map(),
-    hosting: new Map(),
-  };
 }

@@ -1,10 +1,12 @@
 /** What the parts of a cluster node's shell share. Each part owns one duty; all decisions go through `dispatch`. */
 import type { Environment } from '../actor/environment.ts';
-import type { Address, Transport } from '../transport/contract.ts';
+import type { Address, SeedAnswer, Transport } from '../transport/contract.ts';
 import type { Envelope, Peers } from '../transport/peers_contract.ts';
 import type { DowningStrategy } from './downing/contract.ts';
+import type { MemberRecord } from './gossip_state.ts';
 import type { MembershipView } from './member.ts';
-import type { Membership, MembershipEvent } from './membership.ts';
+import type { Membership, MembershipEvent } from './membership_state.ts';
+import type { NodeEnd } from './notifier.ts';
 import type { SelfElection } from './cluster_options.ts';
 import type { Timing } from './timing.ts';
 
@@ -30,6 +32,8 @@ export interface NodeSettings {
   readonly minMembers?: number;
   /** Period of the repair round. Default 1 000 ms. */
   readonly gossipIntervalMs?: number;
+  /** How this process's last node ended, when it comes back as a new uid: keeps it from founding a rival of its old cluster. */
+  readonly previous?: Pick<NodeEnd, 'via' | 'members'>;
   /** How long tasks registered with `onLeaving` may take. Default 10 000 ms. */
   readonly leaveTimeoutMs?: number;
 }
@@ -44,4 +48,38 @@ export interface NodeContext {
   dispatch(event: MembershipEvent): void;
   send(to: Address, envelope: Envelope): void;
   count(name: string): void;
+}
+
+/** What a node says about itself before it has joined. */
+export function initialRecord(settings: NodeSettings, address: Address): MemberRecord {
+  return {
+    address,
+    uid: settings.uid,
+    status: 'joining',
+    upNumber: 0,
+    terminated: false,
+    selfVersion: 1,
+    roles: [...settings.roles],
+    runtime: settings.runtime,
+    appVersion: settings.appVersion,
+    started: new Map(),
+    hosting: new Map(),
+  };
+}
+
+/** What a node answers to `GET /cluster/seed`. */
+export function seedAnswerOf(node: NodeContext): SeedAnswer {
+  const { clusterName, protocol, fingerprint, uid } = node.settings;
+  const { gossip, phase } = node.membership();
+  const inside = phase === 'member';
+  return {
+    clusterName,
+    protocol,
+    fingerprint,
+    address: node.address,
+    uid,
+    clusterId: inside ? gossip.clusterId : undefined,
+    formedAt: inside ? gossip.formedAt : undefined,
+    members: node.view().members.filter((member) => inside && member.status === 'up').map((member) => member.address),
+  };
 }

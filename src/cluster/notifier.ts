@@ -2,15 +2,17 @@
 import type { Cancel, Environment } from '../actor/environment.ts';
 import type { Address } from '../transport/contract.ts';
 import type { MemberChange, SelfDown } from './contract.ts';
-import type { MembershipView } from './member.ts';
+import type { Member, MembershipView } from './member.ts';
 
 /** How a node ended. */
 export interface NodeEnd {
   readonly why: string;
   /** This node did not mean to go: a new incarnation may join. */
   readonly rejoin: boolean;
-  /** Addresses to add to the seeds of a new incarnation: the side that lives on. */
+  /** Addresses of the side that lives on, as far as it is known. */
   readonly via: readonly Address[];
+  /** The members as this node last knew them, before it was told to go. Give the whole to a new incarnation as `previous`. */
+  readonly members: readonly Member[];
 }
 
 export type ChangeListener = (view: MembershipView, changes: readonly MemberChange[]) => void;

@@ -4,7 +4,7 @@ import type { PeerIdentity } from '../transport/contract.ts';
 import { isActiveUid } from './convergence.ts';
 import type { DigestMessage, GossipMessage } from './gossip_codec.ts';
 import { digestOf, type GossipState, type MemberRecord, mergeGossip, selfText, withRecord } from './gossip_state.ts';
-import { arrive, end, type Membership, type MembershipEffect, selfRecord, type Step } from './membership.ts';
+import { arrive, end, type Membership, type MembershipEffect, selfRecord, type Step } from './membership_state.ts';
 import { isActive, isLater } from './transitions.ts';
 
 export function receiveGossip(state: Membership, from: PeerIdentity, message: GossipMessage): Step {

@@ -5,104 +5,23 @@
  * them have seen it, so of two foundings from one list at most one can ever count. Silence and refusal are no answers.
  */
 import type { Address, DialFailure, PeerIdentity, SeedAnswer } from '../transport/contract.ts';
-import type { SelfElection } from './cluster_options.ts';
 import type { MemberRecord } from './gossip_state.ts';
 import { compareAddress } from './member.ts';
-
-export interface SeedingSettings {
-  readonly selfAddress: Address;
-  readonly selfUid: string;
-  readonly seeds: readonly string[];
-  readonly selfElection: SelfElection;
-  readonly clusterName: string;
-  readonly protocol: number;
-  readonly fingerprint: string;
-}
-
-/** Milliseconds. */
-export const seedingTimes = {
-  firstRetry: 100,
-  /** Retries stay this close together in the first seconds. */
-  eager: 5_000,
-  eagerRetry: 250,
-  lastRetry: 2_000,
-  /** How long a pledge binds who gave it; the candidate counts on a little less. */
-  pledge: 3_000,
-  pledgeUsable: 2_900,
-  /**
-   * Nobody founds a cluster with others sooner after its start: a living cluster whose members are not in the list looks for
-   * missing seeds more often than that (`heal_watch.ts`), and invites them.
-   */
-  listenFirst: 400,
-  /** How long a candidate waits for the answers before it asks the seeds again. */
-  pledgeWait: 500,
-  joinRetry: 300,
-  joinGiveUp: 3_000,
-} as const;
-
-export type SeedOutcome =
-  | { readonly kind: 'self' }
-  | { readonly kind: 'silent'; readonly why: string }
-  | { readonly kind: 'mismatch'; readonly why: string }
-  | { readonly kind: 'alone'; readonly answer: SeedAnswer }
-  | { readonly kind: 'clustered'; readonly answer: SeedAnswer };
-
-export interface Seeding {
-  readonly settings: SeedingSettings;
-  readonly startedAt: number;
-  readonly round: number;
-  readonly pending: ReadonlySet<string>;
-  readonly outcomes: ReadonlyMap<string, SeedOutcome>;
-  /** Whom this node has pledged to follow, and until when. */
-  readonly pledged: { readonly uid: string; readonly address: Address; readonly until: number } | undefined;
-  readonly candidacy: Candidacy | undefined;
-  readonly joining: Joining | undefined;
-  readonly nextRoundAt: number;
-  /** Mismatches and refusals explained once. */
-  readonly explained: ReadonlySet<string>;
-  readonly refusal: string | undefined;
-}
-
-interface Candidacy {
-  readonly nonce: number;
-  readonly sentAt: number;
-  readonly pledges: ReadonlyMap<string, MemberRecord>;
-}
-
-interface Joining {
-  readonly targets: readonly Address[];
-  readonly attempt: number;
-  readonly nextAt: number;
-  readonly giveUpAt: number;
-}
-
-export type SeedingEvent =
-  | { readonly kind: 'tick' }
-  | { readonly kind: 'answer'; readonly seed: string; readonly outcome: SeedAnswer | DialFailure }
-  | { readonly kind: 'pledge-request'; readonly from: PeerIdentity; readonly nonce: number }
-  | {
-    readonly kind: 'pledge-answer';
-    readonly from: PeerIdentity;
-    readonly nonce: number;
-    readonly pledge: MemberRecord | undefined;
-  }
-  | { readonly kind: 'join-refused'; readonly from: PeerIdentity; readonly why: string }
-  /** A member of a cluster has found this node. */
-  | { readonly kind: 'invited'; readonly from: PeerIdentity };
-
-export type SeedingEffect =
-  | { readonly kind: 'ask'; readonly seed: string }
-  | { readonly kind: 'request-pledge'; readonly to: Address; readonly nonce: number }
-  | { readonly kind: 'answer-pledge'; readonly to: Address; readonly nonce: number; readonly granted: boolean }
-  | { readonly kind: 'join'; readonly to: Address }
-  | { readonly kind: 'form'; readonly founders: readonly MemberRecord[]; readonly overridden: boolean }
-  | { readonly kind: 'warn'; readonly text: string }
-  | { readonly kind: 'wake'; readonly at: number };
-
-export interface SeedingStep {
-  readonly state: Seeding;
-  readonly effects: readonly SeedingEffect[];
-}
+import {
+  type Candidacy,
+  isListed,
+  type Joining,
+  listedAlone,
+  majorityOf,
+  mayFound,
+  type Seeding,
+  type SeedingEffect,
+  type SeedingEvent,
+  type SeedingSettings,
+  type SeedingStep,
+  seedingTimes,
+  type SeedOutcome,
+} from './seeding_state.ts';
 
 export function startSeeding(settings: SeedingSettings, now: number, jitter: number): SeedingStep {
   const state: Seeding = {
@@ -151,7 +70,7 @@ function beginRound(state: Seeding, now: number, jitter: number): SeedingStep {
   const nextRoundAt = now + backoff * (0.75 + jitter / 2);
   const outcomes = new Map(state.outcomes);
   const asked: string[] = [];
-  for (const seed of state.settings.seeds) {
+  for (const seed of new Set([...state.settings.seeds, ...state.settings.witnesses ?? []])) {
     if (seed === state.settings.selfAddress || outcomes.get(seed)?.kind === 'self') {
       outcomes.set(seed, { kind: 'self' });
     } else asked.push(seed);
@@ -176,11 +95,8 @@ function tick(state: Seeding, now: number, jitter: number): SeedingStep {
     if (now < joining.nextAt) return { state, effects: [{ kind: 'wake', at: joining.nextAt }] };
     return sendJoin(state, joining, now);
   }
-  const { selfElection } = state.settings;
-  if (typeof selfElection === 'number' && now >= state.startedAt + selfElection && state.pending.size === 0) {
-    return { state, effects: [{ kind: 'form', founders: [], overridden: true }] };
-  }
   if (state.pending.size > 0) return { state, effects: [] };
+  if (mayFoundAlone(state, now)) return { state, effects: [{ kind: 'form', founders: [], overridden: true }] };
   if (now >= state.nextRoundAt) return beginRound(state, now, jitter);
   return { state, effects: [{ kind: 'wake', at: state.nextRoundAt }] };
 }
@@ -217,7 +133,12 @@ function answered(
 function judge(settings: SeedingSettings, outcome: SeedAnswer | DialFailure): SeedOutcome {
   if ('reason' in outcome) {
     if (outcome.reason === 'rejected') return { kind: 'mismatch', why: outcome.detail };
-    return { kind: 'silent', why: outcome.detail === '' ? outcome.reason : `${outcome.reason} (${outcome.detail})` };
+    const refused = outcome.reason === 'refused';
+    return {
+      kind: 'silent',
+      refused,
+      why: outcome.detail === '' ? outcome.reason : `${outcome.reason} (${outcome.detail})`,
+    };
   }
   if (outcome.uid === settings.selfUid) return { kind: 'self' };
   for (const field of ['clusterName', 'protocol', 'fingerprint'] as const) {
@@ -247,12 +168,14 @@ function sendJoin(state: Seeding, joining: Joining, now: number): SeedingStep {
 /** All seeds have answered or failed, and none is in a cluster. */
 function decide(state: Seeding, now: number): SeedingStep {
   const { settings } = state;
+  if (mayFoundAlone(state, now)) return { state, effects: [{ kind: 'form', founders: [], overridden: true }] };
   const wake: SeedingEffect = { kind: 'wake', at: state.nextRoundAt };
   if (settings.selfElection === 'never') return { state, effects: [wake] };
   const others = settings.seeds.filter((seed) => state.outcomes.get(seed)?.kind !== 'self');
+  if (!mayFound(state)) return { state, effects: [wake] };
   if (others.length === 0) return { state, effects: [{ kind: 'form', founders: [], overridden: false }] };
   if (!isListed(state)) return { state, effects: [wake] };
-  const alive = answersAlone(state);
+  const alive = listedAlone(state);
   const isFirst = alive.every((answer) => compareAddress(settings.selfAddress, answer.address) < 0);
   const bound = state.pledged !== undefined && state.pledged.until > now;
   if (!isFirst || bound || alive.length + 1 < majorityOf(settings.seeds)) return { state, effects: [wake] };
@@ -276,7 +199,10 @@ function pledgeRequested(state: Seeding, from: PeerIdentity, nonce: number, now:
   const bound = pledged !== undefined && pledged.until > now && pledged.uid !== from.uid &&
     pledged.address !== from.address;
   const outranked = isListed(state) && compareAddress(settings.selfAddress, from.address) < 0;
-  if (bound || outranked || state.joining !== undefined || settings.selfElection === 'immediate') {
+  if (
+    bound || outranked || !mayFound(state, [from.address]) || state.joining !== undefined ||
+    settings.selfElection === 'immediate'
+  ) {
     return { state, effects: [answer(false)] };
   }
   const pledge = { uid: from.uid, address: from.address, until: now + seedingTimes.pledge };
@@ -295,7 +221,7 @@ function pledgeAnswered(
   if (now > candidacy.sentAt + seedingTimes.pledgeUsable) {
     return { state: { ...state, candidacy: undefined }, effects: [] };
   }
-  if (!answersAlone(state).some((answer) => answer.uid === from.uid)) return { state, effects: [] };
+  if (!listedAlone(state).some((answer) => answer.uid === from.uid)) return { state, effects: [] };
   const pledges = new Map(candidacy.pledges).set(from.uid, pledge);
   const next = { ...state, candidacy: { ...candidacy, pledges } };
   if (pledges.size + 1 < majorityOf(settings.seeds)) return { state: next, effects: [] };
@@ -317,59 +243,7 @@ function joinRefused(state: Seeding, from: PeerIdentity, why: string, now: numbe
   };
 }
 
-function isListed(state: Seeding): boolean {
-  return state.settings.seeds.some((seed) => state.outcomes.get(seed)?.kind === 'self');
-}
-
-/** Distinct nodes that answered and are in no cluster yet. */
-function answersAlone(state: Seeding): SeedAnswer[] {
-  const answers = new Map<string, SeedAnswer>();
-  for (const outcome of state.outcomes.values()) {
-    if (outcome.kind === 'alone') answers.set(outcome.answer.uid, outcome.answer);
-  }
-  return [...answers.values()];
-}
-
-function majorityOf(seeds: readonly string[]): number {
-  return Math.floor(seeds.length / 2) + 1;
-}
-
-/** Each seed and what is known about it, for `/ready` and for the error of a failed join. */
-export function seedReasons(state: Seeding): readonly { readonly seed: string; readonly why: string }[] {
-  return state.settings.seeds.map((seed) => {
-    const outcome = state.outcomes.get(seed);
-    return { seed, why: outcome === undefined ? 'not answered yet' : outcomeText(outcome) };
-  });
-}
-
-function outcomeText(outcome: SeedOutcome): string {
-  switch (outcome.kind) {
-    case 'self':
-      return 'is this node';
-    case 'silent':
-    case 'mismatch':
-      return outcome.why;
-    case 'alone':
-      return 'answers, but is in no cluster yet';
-    case 'clustered':
-      return 'is in a cluster, but has not let this node in yet';
-    default:
-      return outcome satisfies never;
-  }
-}
-
-/** One sentence about what a node that is not in a cluster waits for. */
-export function missingText(state: Seeding): string {
-  const { seeds, selfElection } = state.settings;
-  if (state.joining !== undefined) {
-    return `waiting for a welcome from ${state.joining.targets.join(', ')}${
-      state.refusal === undefined ? '' : `; ${state.refusal}`
-    }`;
-  }
-  if (selfElection === 'never') return `no seed is in a cluster yet (selfElection is 'never')`;
-  if (!isListed(state)) return 'no seed is in a cluster yet, and this node is not in the seed list';
-  const needed = majorityOf(seeds);
-  const present = answersAlone(state).length + 1;
-  if (present < needed) return `${needed} of ${seeds.length} seeds must be there to found a cluster, ${present} are`;
-  return 'waiting for the first of the seeds to found the cluster';
+/** A number as `selfElection` has passed. */
+function mayFoundAlone({ settings, startedAt }: Seeding, now: number): boolean {
+  return typeof settings.selfElection === 'number' && now >= startedAt + settings.selfElection;
 }

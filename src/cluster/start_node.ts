@@ -17,20 +17,21 @@ export async function createNode(
   settings: NodeSettings,
   makePeers: (events: PeersEvents) => StartablePeers,
 ): Promise<ClusterNode> {
-  let node: ClusterNode | undefined;
+  const made: { node?: ClusterNode } = {};
   let lost: string | undefined;
   const peers = makePeers({
-    connected: (peer) => node?.events.connected(peer),
-    disconnected: (peer, clean, why) => node?.events.disconnected(peer, clean, why),
-    dialFailed: (address, failure) => node?.events.dialFailed(address, failure),
-    message: (peer, envelope) => node?.events.message(peer, envelope),
+    connected: (peer) => made.node?.events.connected(peer),
+    disconnected: (peer, clean, why) => made.node?.events.disconnected(peer, clean, why),
+    dialFailed: (address, failure) => made.node?.events.dialFailed(address, failure),
+    message: (peer, envelope) => made.node?.events.message(peer, envelope),
     listenerLost: (why) => {
       lost = why;
-      node?.events.listenerLost(why);
+      made.node?.events.listenerLost(why);
     },
   });
   await peers.start();
-  node = new ClusterNode(settings, peers);
+  const node = new ClusterNode(settings, peers);
+  made.node = node;
   if (lost !== undefined) node.events.listenerLost(lost);
   return node;
 }

@@ -3,7 +3,7 @@ import type { MemberChange } from './contract.ts';
 import { byAge, isActiveUid, leaderOf } from './convergence.ts';
 import type { GossipState, MemberRecord } from './gossip_state.ts';
 import type { Member, MembershipView } from './member.ts';
-import { converged, type Membership } from './membership.ts';
+import { converged, type Membership } from './membership_state.ts';
 
 /** This node's own verdict on a member; undefined when it does not watch it. */
 export type OwnVerdict = (uid: string) => boolean | undefined;

@@ -8,6 +8,7 @@ import { fingerprint, type ResolvedClusterOptions } from '../cluster/resolved_cl
 import { createNode } from '../cluster/start_node.ts';
 import { checkHandOverTimeout, handOverTimeoutMs } from '../cluster/timing.ts';
 import { createApp } from '../http/app.ts';
+import { limits } from '../limits.ts';
 import { SingletonRegistry } from '../singleton/registry.ts';
 import { singletonOfInstance } from '../singleton/instance.ts';
 import { SingletonRef } from '../singleton/singleton_ref.ts';
@@ -72,6 +73,7 @@ export async function assemble(system: ActorSystem, options: ResolvedClusterOpti
   const registry = new SingletonRegistry(system, node, {
     handOverTimeoutMs: handOverTimeoutMs(options.timing, 5),
     checkHandOverTimeout: (family, field, ms) => checkHandOverTimeout(options.timing, family, field, ms),
+    driftBound: options.timing.driftBound,
   });
   remoting.addVirtualRefs({
     scheme: 'singleton',
@@ -201,7 +203,8 @@ function withUser(
 
 /**
  * After the node has ended: wait for its instances, at most stopBound; what is still alive then is killed, and since a
- * handler that is running cannot be killed, the process ends. The listener closes last.
+ * handler that is running cannot be killed, the process ends. Leases are given back before that, or others would wait for
+ * the end of their terms. The listener closes last.
  */
 function ending(
   system: ActorSystem,
@@ -216,8 +219,12 @@ function ending(
     const finish = (end: NodeEnd): void => {
       peers.stop().then(() => resolve(end), () => resolve(end));
     };
+    const release = (end: NodeEnd, deadline: number): void => {
+      if (!registry.releasesLeases || clock.now() >= deadline) return finish(end);
+      timers.set(lookMs, () => release(end, deadline));
+    };
     const wait = (end: NodeEnd, deadline: number): void => {
-      if (!registry.hostsAnything) return finish(end);
+      if (!registry.hostsAnything) return release(end, clock.now() + limits.leaseReleaseMs);
       if (clock.now() < deadline) return void timers.set(lookMs, () => wait(end, deadline));
       log.error('an instance outlived this node by more than stopBound: it is killed and this process ends', {
         stopBoundMs: options.timing.stopBoundMs,

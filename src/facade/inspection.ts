@@ -7,6 +7,7 @@ import { describeTiming } from '../cluster/timing.ts';
 import type {
   ClusterInspection,
   InspectionEvent,
+  LeaseDetail,
   MembersReport,
   MetricSample,
   MoveOutcome,
@@ -15,6 +16,7 @@ import type {
   SingletonReport,
 } from '../http/inspection.ts';
 import { SingletonHosted, SingletonHostedAnyway, SingletonStopped } from '../singleton/events.ts';
+import type { LeaseReport } from '../singleton/lease_keeper.ts';
 import { eligibleHosts, hostOf, pinnedUid, roleOf } from '../singleton/host.ts';
 import { type SingletonRegistry, SingletonStateError } from '../singleton/registry.ts';
 import type { Singleton } from '../singleton/singleton.ts';
@@ -58,7 +60,15 @@ export class NodeInspection implements ClusterInspection {
 
   readiness(): Readiness {
     const reason = this.#node.readiness();
-    return { ready: reason === undefined, reasons: reason === undefined ? [] : [reason] };
+    return { ready: reason === undefined, reasons: [...(reason === undefined ? [] : [reason]), ...this.#leaseProblems()] };
+  }
+
+  /** They do not make this node less ready: it serves what others host, and no other node would be better off. */
+  #leaseProblems(): string[] {
+    return [...this.#registry.all()].flatMap(({ name, manager }) => {
+      const why = manager.leaseProblem;
+      return why === undefined ? [] : [`Singleton ${name} waits for its lease: ${why}.`];
+    });
   }
 
   members(): MembersReport {
@@ -94,8 +104,10 @@ export class NodeInspection implements ClusterInspection {
     const known = this.#registry.find(name);
     const ledger = known?.proxy.stream.ledger();
     const pin = pinnedUid(view, name);
+    const lease = known?.manager.leaseReport();
     return {
       ...report,
+      ...(lease ? { lease: leaseDetail(lease) } : {}),
       startedOn: view.members.filter((member) => member.started.has(name)).map((member) => member.address),
       pinnedTo: view.members.find((member) => member.uid === pin)?.address ?? null,
       buffered: ledger?.buffered ?? 0,
@@ -146,6 +158,8 @@ export class NodeInspection implements ClusterInspection {
     const view = this.#node.view();
     const role = roleOf(view, name);
     const next = hostOf(view, name);
+    const waiting = this.#registry.find(name)?.manager.leaseProblem;
+    if (waiting !== undefined) return `${next?.address ?? this.#node.address} waits for its lease: ${waiting}`;
     if (next) return `${next.address} is about to host it`;
     const starters = view.members.some((member) => member.status === 'up' && member.started.has(name));
     if (!starters) return 'no member has started it';
@@ -199,4 +213,14 @@ export class NodeInspection implements ClusterInspection {
     const target = hostOf(this.#node.view(), name)?.address ?? to ?? '';
     return Promise.resolve({ kind: 'moved', from: before.host, to: target });
   }
+}
+
+function leaseDetail({ state, token, remainingMs, problem, acquired, denied, failed, lost }: LeaseReport): LeaseDetail {
+  return {
+    state,
+    token: state === 'held' ? token : null,
+    remainingMs,
+    problem: problem ?? null,
+    counters: { acquired, denied, failed, lost },
+  };
 }

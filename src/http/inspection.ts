@@ -51,7 +51,21 @@ export interface SingletonReport {
   readonly problem: string | null;
 }
 
+/** This node's end of a singleton's lease. */
+export interface LeaseDetail {
+  readonly state: 'free' | 'acquiring' | 'held' | 'releasing';
+  /** The epoch of the instance; `null` while it is not held. */
+  readonly token: number | null;
+  /** Until its end as this node counts it, unless it is renewed. */
+  readonly remainingMs: number;
+  /** Why it could not be had the last time. */
+  readonly problem: string | null;
+  readonly counters: Readonly<Record<string, number>>;
+}
+
 export interface SingletonDetail extends SingletonReport {
+  /** Left out when this node asks for none. */
+  readonly lease?: LeaseDetail;
   /** Members that have started it, oldest first: who may host it next. */
   readonly startedOn: readonly Address[];
   /** Where an operator's move holds it. */

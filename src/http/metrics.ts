@@ -49,6 +49,14 @@ function* singletonSamples(detail: SingletonDetail, self: string) {
       what,
     });
   }
+  if (detail.lease !== undefined) {
+    const { state, remainingMs, counters } = detail.lease;
+    yield gauge('singlet_lease_held', 'Whether this node holds the lease.', Number(state === 'held'), labels);
+    yield gauge('singlet_lease_remaining_seconds', 'Until the lease ends here.', remainingMs / 1000, labels);
+    for (const [what, value] of Object.entries(counters)) {
+      yield counter('singlet_lease_total', 'What became of the tries to have the lease.', value, { ...labels, what });
+    }
+  }
   const durationMs = detail.lastHandOver?.durationMs ?? null;
   if (durationMs !== null) {
     yield gauge(

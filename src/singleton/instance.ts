@@ -33,6 +33,19 @@ export function singletonOfInstance(path: string): string | undefined {
   return instancePath.exec(path)?.[1];
 }
 
+export interface InstanceLife {
+  readonly epoch: number;
+  readonly gate: Gate;
+  readonly warm: Uint8Array | null | undefined;
+  /** Is the lease held, under this epoch? Undefined: there is none. */
+  readonly held: (() => boolean) | undefined;
+}
+
+/** Nothing is handled without the lease, whatever else is open. A lost one does not come back to this instance. */
+function leased(gate: Gate, held: (() => boolean) | undefined): Gate {
+  return held === undefined ? gate : { open: () => held() && gate.open(), onOpen: (run) => gate.onOpen(run) };
+}
+
 export class Instance {
   readonly epoch: number;
   readonly #start: ResolvedStart<any>;
@@ -49,7 +62,7 @@ export class Instance {
   constructor(
     system: ActorSystem,
     start: ResolvedStart<any>,
-    life: { epoch: number; gate: Gate; warm: Uint8Array | null | undefined },
+    life: InstanceLife,
     port: InstancePort,
   ) {
     this.epoch = life.epoch;
@@ -58,8 +71,8 @@ export class Instance {
     const options: CellOptions = {
       ...start.actorOptions,
       epoch: life.epoch,
-      gate: life.gate,
-      fenced: () => this.#fenced,
+      gate: leased(life.gate, life.held),
+      fenced: () => this.#fenced || life.held?.() === false,
       hooks: {
         constructed: (actor, restart) => {
           if (!restart) this.#restore(actor, life.warm);

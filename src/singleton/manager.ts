@@ -8,6 +8,7 @@ import { hostOf } from './host.ts';
 import { Draft } from './manager_draft.ts';
 import {
   abandonAttempt,
+  askAgain,
   onAnswer,
   onHandOverTimeout,
   onLeaseDenied,
@@ -124,7 +125,7 @@ function apply(draft: Draft, event: ManagerEvent): void {
     case 'instance-ended':
       return onInstanceEnded(draft, event);
     case 'lease-granted':
-      return onLeaseGranted(draft, event.token);
+      return onLeaseGranted(draft, event.token, event.previous);
     case 'lease-denied':
       return onLeaseDenied(draft, event.retryInMs, event.why);
     case 'lease-lost':
@@ -144,11 +145,8 @@ function onTimer(draft: Draft, timer: TimerName): void {
       return onHandOverTimeout(draft);
     case 'restart':
       return onRestartTimer(draft);
-    case 'acquire': {
-      const phase = draft.state.phase;
-      if (phase.kind === 'acquiring-lease') draft.enter({ ...phase, requested: false });
-      return;
-    }
+    case 'acquire':
+      return askAgain(draft);
     case 'stop-timeout':
       return onStopTimeout(draft);
     case 'kept':

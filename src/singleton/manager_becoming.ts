@@ -115,24 +115,37 @@ function takeCustody(draft: Draft, result: HandOverResult): void {
 function everybodyClear(draft: Draft, attempt: Attempt): void {
   if (!draft.state.config.lease) return start(draft, attempt, undefined);
   const phase = draft.state.phase;
-  if (phase.kind === 'acquiring-lease' && phase.requested) return;
+  if (phase.kind === 'acquiring-lease') return;
   draft.clearTimer('resend');
   draft.clearTimer('hand-over-timeout');
-  draft.enter({ kind: 'acquiring-lease', attempt, requested: true });
+  draft.enter({ kind: 'acquiring-lease', attempt });
   draft.effect({ kind: 'acquire-lease' });
 }
 
-export function onLeaseGranted(draft: Draft, token: number): void {
+export function onLeaseGranted(draft: Draft, token: number, previous: number | undefined): void {
   const phase = draft.state.phase;
-  if (phase.kind !== 'acquiring-lease' || !phase.requested) return draft.effect({ kind: 'release-lease' });
+  if (phase.kind !== 'acquiring-lease') return draft.effect({ kind: 'release-lease' });
   const members = couldHost(draft);
   if (members.some((member) => phase.attempt.replies.get(member.uid) !== 'clear')) {
     draft.effect({ kind: 'release-lease' });
-    draft.enter({ kind: 'becoming-host', attempt: phase.attempt });
-    draft.setTimer('resend', draft.state.config.resendMs);
-    return;
+    return askAgain(draft);
   }
-  start(draft, phase.attempt, token);
+  if (token <= draft.state.epochStarted) {
+    draft.effect({ kind: 'release-lease' });
+    const started = draft.state.epochStarted;
+    draft.log('warn', 'the lease has a token that is not above the epoch of an earlier instance: not started', { token, started });
+    return draft.setTimer('acquire', draft.state.config.acquireRetryIntervalMs);
+  }
+  start(draft, phase.attempt, { token, previous });
+}
+
+/** Back from the lease to the members: whoever came meanwhile must be clear too, before it is asked for again. */
+export function askAgain(draft: Draft): void {
+  const phase = draft.state.phase;
+  if (phase.kind !== 'acquiring-lease') return;
+  draft.enter({ kind: 'becoming-host', attempt: phase.attempt });
+  draft.setTimer('resend', draft.state.config.resendMs);
+  draft.setTimer('hand-over-timeout', draft.state.config.handOverTimeoutMs);
 }
 
 export function onLeaseDenied(draft: Draft, retryInMs: number, why: string): void {
@@ -143,12 +156,13 @@ export function onLeaseDenied(draft: Draft, retryInMs: number, why: string): voi
 }
 
 /** The one door to a new instance after a change of host. */
-function start(draft: Draft, attempt: Attempt, token: number | undefined): void {
+function start(draft: Draft, attempt: Attempt, lease: { token: number; previous: number | undefined } | undefined): void {
   const kept = draft.state.kept;
-  const usable = kept && kept.epoch >= draft.state.epochStarted &&
+  // With a lease, instances may have lived where nobody here could hear of them: the tenures must follow on each other.
+  const usable = kept && kept.epoch >= draft.state.epochStarted && (lease === undefined || lease.previous === kept.epoch) &&
     kept.offeredTo.every((uid) => uid === draft.state.selfUid || attempt.replies.get(uid) === 'clear');
   const previous = usable ? kept : undefined;
-  const epoch = token ?? draft.nextEpoch();
+  const epoch = lease?.token ?? draft.nextEpoch();
   const plannedSince = previous ? previous.plannedSince : epoch;
   const report: HandOverReport = {
     from: previous?.from,

@@ -1,5 +1,6 @@
 /** While this node hosts: instance births and deaths, restarts with backoff, and giving the place up. */
 import { eligibleHosts, hostOf } from './host.ts';
+import { askAgain } from './manager_becoming.ts';
 import type { Draft } from './manager_draft.ts';
 import { beginStop, give } from './manager_standing_down.ts';
 import type { HandOverResult, ManagerEvent, Phase } from './manager_state.ts';
@@ -131,7 +132,7 @@ export function onRestartTimer(draft: Draft): void {
 
 export function onLeaseLost(draft: Draft, why: string): void {
   const phase = draft.state.phase;
-  if (phase.kind === 'acquiring-lease') return draft.enter({ ...phase, requested: false });
+  if (phase.kind === 'acquiring-lease') return askAgain(draft);
   if (phase.kind !== 'hosting' && phase.kind !== 'was-host') return;
   draft.log('warn', 'the lease is lost: the instance stops before its next message', { why, epoch: phase.epoch });
   beginStop(draft, 'lease-lost', undefined);

@@ -3,9 +3,11 @@ import type { Cancel } from '../actor/environment.ts';
 import type { ActorSystem } from '../actor/system.ts';
 import type { MembershipNode } from '../cluster/contract.ts';
 import type { HostingClaim } from '../cluster/member.ts';
+import type { Lease } from '../coordination/lease.ts';
 import { DeliveryHost, type DeliveryHostPort } from './delivery_host.ts';
 import { SingletonHosted, SingletonHostedAnyway, SingletonStopped } from './events.ts';
 import { Instance } from './instance.ts';
+import { LeaseKeeper, type LeaseReport } from './lease_keeper.ts';
 import { initialManager, manage } from './manager.ts';
 import type { HandOverReport, ManagerEffect, ManagerEvent, ManagerState, TimerName, Verdict } from './manager_state.ts';
 import type { ResolvedStart } from './start_options.ts';
@@ -41,6 +43,9 @@ export class ManagerShell {
   readonly #queue: ManagerEvent[] = [];
   #feeding = false;
   #instance: Instance | undefined;
+  #keeper: LeaseKeeper | undefined;
+  /** Of the start before, while its release is on its way. */
+  #formerKeeper: LeaseKeeper | undefined;
 
   constructor(name: string, port: ManagerPort) {
     this.name = name;
@@ -51,6 +56,37 @@ export class ManagerShell {
       acknowledge: (stream, prefix, others) => port.acknowledge(stream, prefix, others),
       wantsFlush: () => port.wantsFlush(),
     });
+  }
+
+  /** The lease of the start that follows; undefined: none. */
+  useLease(lease: Lease | undefined, acquireRetryIntervalMs: number): void {
+    const former = this.#keeper;
+    if (former?.releasing) this.#formerKeeper = former;
+    else former?.dispose();
+    this.#keeper = lease && new LeaseKeeper(this.name, lease, acquireRetryIntervalMs, {
+      environment: this.#port.node.environment,
+      feed: (event) => this.feed(event),
+      released: () => this.#released(),
+    });
+  }
+
+  leaseReport(): LeaseReport | undefined {
+    return this.#keeper?.report();
+  }
+
+  /** Why this node, which should host, has not got the lease; undefined where that is not so. */
+  get leaseProblem(): string | undefined {
+    return this.state.phase.kind === 'acquiring-lease' ? this.#keeper?.report().problem : undefined;
+  }
+
+  /** A lease of this singleton is being given back. */
+  get releasing(): boolean {
+    return (this.#keeper?.releasing || this.#formerKeeper?.releasing) ?? false;
+  }
+
+  #released(): void {
+    if (this.#formerKeeper?.releasing === false) this.#formerKeeper = undefined;
+    this.#port.leaveDone();
   }
 
   feed(event: ManagerEvent): void {
@@ -107,8 +143,9 @@ export class ManagerShell {
           effect.fields,
         );
       case 'acquire-lease':
+        return this.#keeper?.acquire();
       case 'release-lease':
-        return;
+        return this.#keeper?.release();
       default:
         return effect satisfies never;
     }
@@ -151,7 +188,9 @@ export class ManagerShell {
 
   #spawn(system: ActorSystem, start: ResolvedStart<any>, epoch: number, warm: Uint8Array | null | undefined): Instance {
     const { node } = this.#port;
-    return new Instance(system, start, { epoch, gate: node.gate, warm }, {
+    const keeper = this.#keeper;
+    const held = keeper && (() => keeper.holds(epoch));
+    return new Instance(system, start, { epoch, gate: node.gate, warm, held }, {
       started: () => this.feed({ kind: 'instance-started', epoch }),
       ended: (cause, state, killed) => {
         if (killed) this.host.interrupted(killed.returned);
@@ -184,5 +223,6 @@ export class ManagerShell {
     for (const cancel of this.#timers.values()) cancel();
     this.#timers.clear();
     this.#instance?.kill();
+    this.#keeper?.dispose();
   }
 }

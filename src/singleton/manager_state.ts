@@ -58,7 +58,7 @@ export type InstanceState = 'starting' | 'running' | 'backing-off';
 export type Phase =
   | { readonly kind: 'idle' | 'younger' | 'ended' }
   | { readonly kind: 'becoming-host'; readonly attempt: Attempt }
-  | { readonly kind: 'acquiring-lease'; readonly attempt: Attempt; readonly requested: boolean }
+  | { readonly kind: 'acquiring-lease'; readonly attempt: Attempt }
   | {
     readonly kind: 'hosting' | 'was-host';
     readonly epoch: number;
@@ -136,7 +136,8 @@ export type ManagerEvent =
     readonly watermarks: readonly Watermark[];
     readonly state: Uint8Array | null;
   }
-  | { readonly kind: 'lease-granted'; readonly token: number }
+  /** `previous`: the token of the tenure right before, if known; only with it can a result in custody be used. */
+  | { readonly kind: 'lease-granted'; readonly token: number; readonly previous?: number }
   | { readonly kind: 'lease-denied'; readonly retryInMs: number; readonly why: string }
   | { readonly kind: 'lease-lost'; readonly why: string }
   | { readonly kind: 'timer'; readonly timer: TimerName };

@@ -5,6 +5,7 @@ import type { ActorSystem } from '../actor/system.ts';
 import type { MemberChange, MembershipNode } from '../cluster/contract.ts';
 import type { HostingClaim, MembershipView, StartedRecord } from '../cluster/member.ts';
 import { textOf, WireError } from '../cluster/wire_checks.ts';
+import type { Lease } from '../coordination/lease.ts';
 import { limits } from '../limits.ts';
 import type { PeerIdentity } from '../transport/contract.ts';
 import type { Envelope } from '../transport/peers_contract.ts';
@@ -39,6 +40,10 @@ export interface RegistryOptions {
   readonly handOverTimeoutMs: number;
   /** Throws `OptionsError` when a singleton's own time-out breaks the timing rules. */
   readonly checkHandOverTimeout: (family: string, field: string, ms: number) => void;
+  /** For leases. */
+  readonly driftBound: number;
+  /** The voters that quorum leases ask. */
+  readonly arbiter?: unknown;
 }
 
 export class SingletonRegistry {
@@ -157,6 +162,7 @@ export class SingletonRegistry {
         }, which counts`,
       );
     }
+    manager.useLease(this.#leaseOf(start), start.acquireRetryIntervalMs);
     manager.start = start;
     singleton.proxy.configure(start);
     this.#system.spawnSystem(managerPath(start.typeName), () => new ManagerActor(), {});
@@ -180,7 +186,16 @@ export class SingletonRegistry {
       restartOnTermination: start.restartOnTermination,
       moveAfterFailures: start.moveAfterFailures,
       stopTimeoutMs: start.stopTimeoutMs,
+      lease: start.lease !== undefined,
+      acquireRetryIntervalMs: start.acquireRetryIntervalMs,
     };
+  }
+
+  #leaseOf({ lease, typeName }: ResolvedStart<any>): Lease | undefined {
+    if (typeof lease !== 'function') return lease;
+    const { address, uid, environment } = this.#node;
+    const { driftBound, arbiter } = this.#options;
+    return lease({ name: typeName, owner: `${address}#${uid}`, environment, driftBound, arbiter });
   }
 
   #singleton(name: string): Singleton {
@@ -260,7 +275,9 @@ export class SingletonRegistry {
 
   #checkLeave(): void {
     if (!this.#leaveDone) return;
-    for (const { manager } of this.#singletons.values()) if (manager.state.phase.kind !== 'ended') return;
+    for (const { manager } of this.#singletons.values()) {
+      if (manager.state.phase.kind !== 'ended' || manager.releasing) return;
+    }
     const done = this.#leaveDone;
     this.#leaveDone = undefined;
     done();
@@ -279,6 +296,11 @@ export class SingletonRegistry {
   /** True while any instance exists on this node. */
   get hostsAnything(): boolean {
     return [...this.#singletons.values()].some(({ manager }) => hasInstance(manager.state.phase));
+  }
+
+  /** A lease is being given back. */
+  get releasesLeases(): boolean {
+    return [...this.#singletons.values()].some(({ manager }) => manager.releasing);
   }
 
   /** Ends every instance without waiting for user code. */

@@ -2,6 +2,7 @@
 import type { ActorOrFactory } from '../actor/actor.ts';
 import { checkOptions, OptionsError, type Rules, rules } from '../actor/options.ts';
 import type { SpawnOptions } from '../actor/spawn_options.ts';
+import type { Lease, LeaseFactory } from '../coordination/lease.ts';
 import { limits } from '../limits.ts';
 import { checkRole, checkTypeName } from './key.ts';
 import type { DeliveryMode, OverflowPolicy } from './sender_stream.ts';
@@ -22,6 +23,14 @@ export interface StartSingletonSettings<T = unknown> {
    * or are sent again (`at-least-once`).
    */
   readonly delivery?: DeliveryMode;
+  /**
+   * Asked for before each start, held while the instance lives, given back after it has ended; its token is the epoch. A
+   * factory, such as `EtcdLease.factory(…)`, gets the name of the singleton and this node as the owner. Every member that
+   * starts the singleton must use the same lease. Default: none.
+   */
+  readonly lease?: LeaseFactory | Lease;
+  /** Longest wait until a lease that was not granted is asked for again. Default 5 000 ms. */
+  readonly acquireRetryIntervalMs?: number;
   /** How long to wait for silent members before `handOverPolicy` decides. Default: the cluster's, 10 000 ms. */
   readonly handOverTimeoutMs?: number;
   /** `host-anyway` (default): host beside members nobody reaches, with a warning and a count. `wait-for-removal`: never. */
@@ -39,12 +48,18 @@ export interface StartSingletonSettings<T = unknown> {
 }
 
 export interface ResolvedStart<T = unknown>
-  extends Required<Omit<StartSingletonSettings<T>, 'role' | 'handOverTimeoutMs'>> {
+  extends Required<Omit<StartSingletonSettings<T>, 'role' | 'handOverTimeoutMs' | 'lease'>> {
   readonly role: string | undefined;
+  readonly lease: LeaseFactory | Lease | undefined;
   readonly handOverTimeoutMs: number | undefined;
 }
 
 const family = 'StartSingletonOptions';
+
+const leaseRule = {
+  rule: 'must be a lease',
+  accepts: (value: unknown) => typeof (value as Partial<Lease> | null)?.acquireWithToken === 'function',
+};
 
 const settingRules: Rules<StartSingletonSettings<any>> = {
   typeName: rules.text(limits.typeNameChars),
@@ -53,6 +68,8 @@ const settingRules: Rules<StartSingletonSettings<any>> = {
   bufferSize: rules.integer(1, limits.proxyBuffer),
   overflow: rules.oneOf('drop-newest', 'drop-oldest', 'fail-ask'),
   delivery: rules.oneOf('at-most-once', 'at-least-once'),
+  lease: rules.either(rules.function, leaseRule),
+  acquireRetryIntervalMs: rules.durationMs(10),
   handOverTimeoutMs: rules.durationMs(1),
   handOverPolicy: rules.oneOf('host-anyway', 'wait-for-removal'),
   maxHandOverStateBytes: rules.integer(0, limits.handOverStateBytes),
@@ -95,6 +112,12 @@ export class StartSingletonOptions<T = unknown> {
   }
   withDelivery(delivery: DeliveryMode): StartSingletonOptions<T> {
     return this.#with({ delivery });
+  }
+  withLease(lease: LeaseFactory | Lease): StartSingletonOptions<T> {
+    return this.#with({ lease });
+  }
+  withAcquireRetryIntervalMs(acquireRetryIntervalMs: number): StartSingletonOptions<T> {
+    return this.#with({ acquireRetryIntervalMs });
   }
   withHandOverTimeoutMs(handOverTimeoutMs: number): StartSingletonOptions<T> {
     return this.#with({ handOverTimeoutMs });
@@ -148,6 +171,8 @@ export function resolveStart<T>(settings: StartSingletonSettings<T>): ResolvedSt
     bufferSize: settings.bufferSize ?? 1_000,
     overflow: settings.overflow ?? 'drop-newest',
     delivery: settings.delivery ?? 'at-most-once',
+    lease: settings.lease,
+    acquireRetryIntervalMs: settings.acquireRetryIntervalMs ?? 5_000,
     handOverTimeoutMs: settings.handOverTimeoutMs,
     handOverPolicy: settings.handOverPolicy ?? 'host-anyway',
     maxHandOverStateBytes: settings.maxHandOverStateBytes ?? 1024 * 1024,
@@ -160,8 +185,10 @@ export function resolveStart<T>(settings: StartSingletonSettings<T>): ResolvedSt
 
 /** True when two starts of one name ask for different things: the first stays, and one warning says so. */
 export function differs(a: ResolvedStart<any>, b: ResolvedStart<any>): boolean {
+  // Functions made anew by each call cannot be compared.
+  if ((a.lease === undefined) !== (b.lease === undefined)) return true;
   return (Object.keys(a) as (keyof ResolvedStart)[]).some((field) =>
-    field !== 'actor' &&
+    field !== 'actor' && field !== 'lease' &&
     (field === 'actorOptions' ? JSON.stringify(a[field]) !== JSON.stringify(b[field]) : a[field] !== b[field])
   );
 }

@@ -2,13 +2,15 @@
  * The outside witness of promise S1: every singleton instance reports its life here, in the one virtual time of the world.
  *
  * Rules, per singleton name:
- * 1. Once a younger instance exists (its constructor has run), an older one starts no handler, for ever.
+ * 1. Once a younger instance has begun to handle, an older one starts no handler, for ever.
  * 2. When an instance comes into being, no older one is inside a handler in a process that runs. (In a suspended process a
  *    handler may be frozen half-way; it is counted, and rule 1 applies when the process wakes.)
  * 3. In runs where every move is planned, no older instance exists at all: its `postStop` has settled.
- * 4. Epochs grow strictly from start to start (S5); a restart by supervision, in place, keeps its epoch.
+ * 4. Within one cluster id, epochs grow strictly from start to start (S5); a restart by supervision, in place, keeps its
+ *    epoch.
  *
- * A start that was announced as `host-anyway` is excused from rules 1 to 3 against the instances that existed then.
+ * A start that was announced as `host-anyway` is excused from rules 1 to 3 against the instances that existed then. So are
+ * two instances for which `forked` answers true; they are counted.
  */
 import type { SimProcess } from './sim_process.ts';
 import { SimulationError, type World } from './sim_world.ts';
@@ -19,13 +21,17 @@ export interface Instance {
   readonly order: number;
   readonly bornAt: number;
   epoch: number | undefined;
+  /** Of the cluster its node belongs to; set together with the epoch. */
+  clusterId: string | undefined;
+  /** Orders of younger instances that a fork excuses. */
+  readonly forkedFrom: Set<number>;
   handlers: number;
   handled: number;
   terminatedAt: number | undefined;
 }
 
 export class InstanceRegistry {
-  readonly statistics = { instances: 0, handled: 0, frozenHandlers: 0, excused: 0 };
+  readonly statistics = { instances: 0, handled: 0, frozenHandlers: 0, hostedAnyway: 0, forks: 0 };
   #world: World;
   #plannedOnly: boolean;
   #instances = new Map<string, Instance[]>();
@@ -33,10 +39,16 @@ export class InstanceRegistry {
   /** Per singleton: instances up to this order may overlap with younger ones. */
   #excusedUpTo = new Map<string, number>();
   #order = 0;
+  #forked: (older: Instance, younger: Instance) => boolean;
 
-  constructor(world: World, plannedOnly: boolean) {
+  constructor(
+    world: World,
+    plannedOnly: boolean,
+    forked: (older: Instance, younger: Instance) => boolean = () => false,
+  ) {
     this.#world = world;
     this.#plannedOnly = plannedOnly;
+    this.#forked = forked;
   }
 
   /** A constructor has run. */
@@ -48,6 +60,8 @@ export class InstanceRegistry {
       order: ++this.#order,
       bornAt: this.#world.now,
       epoch: undefined,
+      clusterId: undefined,
+      forkedFrom: new Set(),
       handlers: 0,
       handled: 0,
       terminatedAt: undefined,
@@ -60,24 +74,27 @@ export class InstanceRegistry {
   }
 
   /** The instance knows its epoch now. */
-  epoch(instance: Instance, epoch: number): void {
+  epoch(instance: Instance, epoch: number, clusterId = ''): void {
     instance.epoch = epoch;
-    const last = this.#epochs.get(instance.singleton);
+    instance.clusterId = clusterId;
+    const key = `${clusterId}/${instance.singleton}`;
+    const last = this.#epochs.get(key);
     if (!Number.isSafeInteger(epoch)) this.#broken('S5', instance, `epoch ${epoch} is no safe integer`);
     const by = `${instance.process.name}/${instance.process.incarnation}`;
     const restarted = last !== undefined && epoch === last.epoch && by === last.by;
     if (last !== undefined && epoch <= last.epoch && !restarted) {
       this.#broken('S5', instance, `epoch ${epoch} is not above ${last.epoch} of ${last.by}`);
     }
-    this.#epochs.set(instance.singleton, { epoch, by });
+    this.#epochs.set(key, { epoch, by });
   }
 
   /** A handler (of a message, a timer, a receive timeout) starts. Call the result when it has settled. */
   handling(instance: Instance): () => void {
     if (instance.terminatedAt !== undefined) this.#broken('S1', instance, 'handles a message after its postStop');
     for (const other of this.#of(instance.singleton)) {
-      if (other.order <= instance.order || this.#excused(instance)) continue;
-      this.#broken('S1', instance, `handles a message after ${describe(other)} came into being`);
+      if (other.order <= instance.order || other.handled === 0 || this.#excused(instance)) continue;
+      if (this.#isFork(instance, other)) continue;
+      this.#broken('S1', instance, `handles a message after ${describe(other)} did`);
     }
     instance.handlers++;
     instance.handled++;
@@ -98,7 +115,7 @@ export class InstanceRegistry {
 
   /** A node announced that it hosts although a silent peer may host too. */
   hostedAnyway(singleton: string): void {
-    this.statistics.excused++;
+    this.statistics.hostedAnyway++;
     this.#excusedUpTo.set(singleton, this.#order);
   }
 
@@ -116,11 +133,20 @@ export class InstanceRegistry {
         `comes into being while ${describe(older)} has not terminated, in a run of planned moves`,
       );
     }
-    if (older.handlers === 0) return;
+    if (this.#isFork(older, born) || older.handlers === 0) return;
     if (!older.process.suspended) {
       this.#broken('S1', born, `comes into being while ${describe(older)} handles a message`);
     }
     this.statistics.frozenHandlers++;
+  }
+
+  /** A pair that was forked once stays excused: after the heal either of them may be the one that lives on. */
+  #isFork(older: Instance, younger: Instance): boolean {
+    if (older.forkedFrom.has(younger.order)) return true;
+    if (!this.#forked(older, younger)) return false;
+    older.forkedFrom.add(younger.order);
+    this.statistics.forks++;
+    return true;
   }
 
   #excused(older: Instance): boolean {

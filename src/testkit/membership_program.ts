@@ -40,9 +40,9 @@ class MembershipRun implements ProgramRun {
       Math.floor(process.random.next() * 46_656).toString(36).padStart(3, '0')
     }-${process.name}.${process.incarnation}`;
     const { environment } = process;
-    let node: ClusterNode | undefined;
-    const transport = new SimTransport(process, { uid, clusterName: 'sim', seedAnswer: () => node?.seedAnswer() });
-    node = await createNode(
+    const made: { node?: ClusterNode } = {};
+    const transport = new SimTransport(process, { uid, clusterName: 'sim', seedAnswer: () => made.node?.seedAnswer() });
+    const node = await createNode(
       {
         environment,
         clusterName: 'sim',
@@ -59,6 +59,7 @@ class MembershipRun implements ProgramRun {
       },
       (events) => createPeers({ environment, transport, codec: new Codec(), uid, events }),
     );
+    made.node = node;
     this.#watch(process, node);
     node.start();
   }

@@ -1,9 +1,9 @@
 /** The programs that `npm run sim` can run. */
 import { membershipProgram } from './membership_program.ts';
-import { singletonProgram } from './singleton_program.ts';
+import { singletonProgram, strictSingletonProgram } from './singleton_program.ts';
 import type { Program } from './program.ts';
 
-const programs: readonly Program[] = [singletonProgram, membershipProgram];
+const programs: readonly Program[] = [singletonProgram, strictSingletonProgram, membershipProgram];
 
 export function programNames(): string[] {
   return programs.map((program) => program.name);

@@ -7,6 +7,7 @@ import { limits } from '../limits.ts';
 import type { QueuedEvent } from './event_queue.ts';
 import { Prng } from './prng.ts';
 import type { SimHost } from './sim_host.ts';
+import { showValue } from './values.ts';
 import type { World } from './sim_world.ts';
 
 /** How long a turn of the event loop takes, so that endless turns move time. */
@@ -147,22 +148,5 @@ function createLogger(world: World, node: string, level: LogLevel): Logger {
 }
 
 function printFields(fields: Readonly<Record<string, unknown>>): string {
-  return Object.entries(fields).map(([key, value]) => `${key}=${printValue(value)}`).join(' ');
-}
-
-/** A short text for any value; never throws. */
-export function printValue(value: unknown): string {
-  if (value instanceof Error) return `${value.name}: ${value.message}`;
-  if (value instanceof Uint8Array) return `bytes(${value.length})`;
-  if (typeof value === 'string') return value;
-  try {
-    const text = JSON.stringify(value, (_key, inner) => {
-      if (typeof inner === 'bigint') return `${inner}n`;
-      if (inner instanceof Map || inner instanceof Set) return [...inner];
-      return inner instanceof Uint8Array ? `bytes(${inner.length})` : inner;
-    });
-    return text === undefined ? String(value) : text;
-  } catch {
-    return String(value);
-  }
+  return Object.entries(fields).map(([key, value]) => `${key}=${showValue(value)}`).join(' ');
 }

@@ -8,7 +8,8 @@ import { type EventKind, EventQueue, QueuedEvent } from './event_queue.ts';
 import { Prng } from './prng.ts';
 import { type Boot, SimHost } from './sim_host.ts';
 import { type HealMode, SimNetwork } from './sim_network.ts';
-import { type ExitKind, printValue, SimProcess } from './sim_process.ts';
+import { type ExitKind, SimProcess } from './sim_process.ts';
+import { showValue } from './values.ts';
 import { Trace } from './trace.ts';
 import { partition } from './sim_partition.ts';
 import type { CrashOptions, PartitionOptions, PauseOptions, ResumeOrder, WorldOptions } from './world_options.ts';
@@ -281,7 +282,7 @@ export class World {
 
   #failed(process: SimProcess, error: unknown): void {
     if (error instanceof SimulationError) return this.fail(error);
-    this.record('uncaught', process.name, printValue(error));
+    this.record('uncaught', process.name, showValue(error));
     this.onUncaught(process, error);
   }
 
@@ -299,5 +300,5 @@ export class World {
 }
 
 function printStack(error: unknown): string {
-  return error instanceof Error ? error.stack ?? String(error) : printValue(error);
+  return error instanceof Error ? error.stack ?? String(error) : showValue(error);
 }

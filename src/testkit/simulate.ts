@@ -5,8 +5,8 @@ import { type Profile, profileNamed } from './profiles.ts';
 import type { Program, ProgramRun } from './program.ts';
 import type { SimHost } from './sim_host.ts';
 import type { DelayProfile } from './sim_path.ts';
-import { printValue } from './sim_process.ts';
 import { SimulationError, World } from './sim_world.ts';
+import { showValue } from './values.ts';
 import type { TraceEntry } from './trace.ts';
 
 export interface SimulateOptions {
@@ -81,7 +81,8 @@ export function drawPlan(options: SimulateOptions): Plan {
   const starts = names.map(() => random.between(0, 1_500));
   const from = profile.settleMs;
   const faultsEnd = from + (options.until ?? profile.faultMs);
-  const drawn = options.faults ?? profile.plan({ random, nodes: names, from, to: faultsEnd });
+  const drawn = options.faults ??
+    profile.plan({ random, nodes: names, from, to: faultsEnd }).filter((fault) => fault.at < faultsEnd);
   const late = new Set(drawn.flatMap((fault) => fault.kind === 'start' ? [fault.node] : []));
   const hosts = names.map((name, index) => ({
     name,
@@ -144,7 +145,7 @@ class Runner {
         : error instanceof Error
         ? error.stack
         : undefined;
-      failure = { rule, message: message ?? printValue(error), at: this.#world.now };
+      failure = { rule, message: message ?? showValue(error), at: this.#world.now };
     }
     return {
       plan: this.#plan,

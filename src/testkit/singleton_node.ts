@@ -2,7 +2,6 @@
 import type { Cancel } from '../actor/environment.ts';
 import type { ActorRef } from '../actor/ref.ts';
 import { ActorSystem } from '../actor/system.ts';
-import { splitAddress } from '../cluster/member.ts';
 import type { ClusterNode, NodeEnd } from '../cluster/node.ts';
 import { resolveClusterOptions } from '../cluster/resolved_cluster_options.ts';
 import { assemble, type Assembly } from '../facade/assembly.ts';
@@ -11,13 +10,13 @@ import { SingletonKey } from '../singleton/key.ts';
 import { SingletonStateError } from '../singleton/registry.ts';
 import type { Ledger as Books } from '../singleton/sender_stream.ts';
 import type { Address } from '../transport/contract.ts';
-import type { Runtime } from '../transport/runtime.ts';
 import { streamName } from './ledger.ts';
 import { Prng } from './prng.ts';
-import { printValue, type SimProcess } from './sim_process.ts';
-import { SimTransport } from './sim_transport.ts';
+import type { SimProcess } from './sim_process.ts';
+import { simulatedNode } from './simulated_node.ts';
 import { SimulationError } from './sim_world.ts';
 import { sender, type SingletonRun } from './singleton_program.ts';
+import { showValue } from './values.ts';
 import { makeWorker, type WorkerKind, type WorkMessage } from './workload_actors.ts';
 
 const askTimeoutMs = 4_000;
@@ -55,18 +54,12 @@ export class SingletonNode {
     const uid = `${Math.floor(process.random.next() * 46_656).toString(36).padStart(3, '0')}-${sender(process)}`;
     const { address } = process.host;
     const roles = run.settings.nodes.get(address)?.roles ?? [];
-    const [host, port] = splitAddress(address);
     const options = resolveClusterOptions({
+      ...simulatedNode(process).settings,
       name: 'sim',
-      host,
-      port,
       seeds: [...run.settings.seeds, ...via],
       roles,
       downing: run.settings.downing,
-      transport: (identity) => new SimTransport(process, { ...identity, runtime: 'node' }),
-      runtime: runtimeOf(process),
-      insecure: true,
-      http: false,
     }, { systemName: 'sim', log: environment.log });
     const assembly = await assemble(system, options, uid);
     const node = new SingletonNode(run, process, assembly);
@@ -148,6 +141,7 @@ export class SingletonNode {
       process: this.#process,
       random: this.#random,
       plannedOnly: this.#run.settings.plannedOnly,
+      clusterId: () => this.membership.view().clusterId,
       quiet: () => this.#run.quiet,
     };
     const delivery = kind.atLeastOnce === true ? 'at-least-once' : 'at-most-once';
@@ -193,7 +187,7 @@ export class SingletonNode {
     const { world, name: node } = this.#process;
     this.#process.track(ref.ask(message, askTimeoutMs)).then(
       () => world.record('answer', node, `${name} ${message.seq}`),
-      (error) => world.record('no answer', node, `${name} ${message.seq} ${printValue(error).slice(0, 80)}`),
+      (error) => world.record('no answer', node, `${name} ${message.seq} ${showValue(error).slice(0, 80)}`),
     );
   }
 
@@ -204,25 +198,4 @@ export class SingletonNode {
     });
     this.#timers.add(cancel);
   }
-}
-
-/** Only its end is ever needed: the transport is the simulated one. */
-function runtimeOf(process: SimProcess): Runtime {
-  const refuse = () => {
-    throw new Error('the simulator has no real network');
-  };
-  return {
-    name: 'node',
-    version: 'simulated',
-    listen: refuse,
-    dial: refuse,
-    probe: refuse,
-    onSignal: () => () => {},
-    exit: () => process.exit(),
-    args: () => [],
-    fetch: refuse,
-    randomBytes: refuse,
-    readTextFile: refuse,
-    environmentVariable: () => undefined,
-  };
 }

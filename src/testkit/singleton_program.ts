@@ -1,7 +1,7 @@
 /** The simulator's program for the whole thing: real nodes with singletons, a load on them, and the witnesses. */
 import type { DowningOption } from '../cluster/downing/mod.ts';
 import type { Address } from '../transport/contract.ts';
-import { InstanceRegistry } from './instance_registry.ts';
+import { type Instance, InstanceRegistry } from './instance_registry.ts';
 import { Ledger, type LedgerPolicy, singletonOf } from './ledger.ts';
 import { disagreement, MembershipRules } from './membership_rules.ts';
 import type { Prng } from './prng.ts';
@@ -11,9 +11,20 @@ import { SimulationError } from './sim_world.ts';
 import { SingletonNode } from './singleton_node.ts';
 import { type WorkerKind, workerKinds } from './workload_actors.ts';
 
+/**
+ * Checks S1 within each cluster id and counts forks. A fork: a cluster has shrunk, by its downing strategy, to less than a
+ * majority of the seed list, and the nodes that fell out of it found a new cluster by pledges while they cannot reach the
+ * rest. Without durable state or a lease nothing tells this from a restart of the whole cluster.
+ */
 export const singletonProgram: Program = {
   name: 'singletons',
-  create: (context) => new SingletonRun(context),
+  create: (context) => new SingletonRun(context, 'count'),
+};
+
+/** The same, and a fork is a failure. */
+export const strictSingletonProgram: Program = {
+  name: 'singletons-strict',
+  create: (context) => new SingletonRun(context, 'fail'),
 };
 
 /** What is drawn once per run. */
@@ -45,11 +56,13 @@ export class SingletonRun implements ProgramRun {
   #via = new Map<Address, readonly Address[]>();
   #nextAudit = 0;
 
-  constructor(context: RunContext) {
+  constructor(context: RunContext, forks: 'count' | 'fail') {
     this.#context = context;
     this.random = context.random;
     this.settings = drawSettings(context);
-    this.registry = new InstanceRegistry(context.world, this.settings.plannedOnly);
+    const excuse = forks === 'count' && !this.settings.plannedOnly;
+    const forked = (older: Instance, younger: Instance) => excuse && this.#forked(older, younger);
+    this.registry = new InstanceRegistry(context.world, this.settings.plannedOnly, forked);
     this.ledger = new Ledger(context.world, (stream) => this.#policy(stream));
   }
 
@@ -153,6 +166,14 @@ export class SingletonRun implements ProgramRun {
     for (const [process, node] of this.#nodes) {
       for (const { name } of this.settings.kinds) this.ledger.audit(`${sender(process)}>${name}`, node.ledgerOf(name));
     }
+  }
+
+  #forked(older: Instance, younger: Instance): boolean {
+    return this.#clusterOf(older) !== this.#clusterOf(younger);
+  }
+
+  #clusterOf({ clusterId, process }: Instance): string | undefined {
+    return clusterId ?? this.#nodes.get(process)?.membership.view().clusterId;
   }
 
   #policy(stream: string): LedgerPolicy {

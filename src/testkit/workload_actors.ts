@@ -25,6 +25,8 @@ export interface WorkerPlace {
   readonly random: Prng;
   /** Planned moves only: state must survive every one of them. */
   readonly plannedOnly: boolean;
+  /** Of the cluster this node belongs to now. */
+  readonly clusterId: () => string | undefined;
   /** The faults are over: nothing fails or stops by itself any more. */
   readonly quiet: () => boolean;
 }
@@ -76,7 +78,7 @@ export class Worker extends Actor<WorkMessage> {
   }
 
   override preStart(): void {
-    this.place.registry.epoch(this.instance, this.context.epoch);
+    this.place.registry.epoch(this.instance, this.context.epoch, this.place.clusterId());
   }
 
   override onReceive(message: WorkMessage): void | Promise<void> {

@@ -18,6 +18,7 @@ import type {
   TransportEvents,
 } from './contract.ts';
 import { ListenError } from './errors.ts';
+import { linkPair, type MemoryLink } from './memory_link.ts';
 
 export interface MemoryNetworkOptions {
   readonly environment: Environment;
@@ -283,75 +284,4 @@ function refusalOf(own: PeerIdentity, peer: PeerIdentity): DialFailure | undefin
   }
   if (own.uid === peer.uid) return rejected('self', `${own.address} is this node itself`);
   return own.address === peer.address ? rejected('address-claimed', `two nodes claim ${own.address}`) : undefined;
-}
-
-function linkPair(network: MemoryNetwork, near: MemoryTransport, far: MemoryTransport): [MemoryLink, MemoryLink] {
-  const a = new MemoryLink(network, near, far.identity, true);
-  const b = new MemoryLink(network, far, near.identity, false);
-  a.other = b;
-  b.other = a;
-  return [a, b];
-}
-
-class MemoryLink implements Link {
-  readonly peer: PeerIdentity;
-  readonly dialled: boolean;
-  other: MemoryLink | undefined;
-  readonly #network: MemoryNetwork;
-  readonly #owner: MemoryTransport;
-  readonly #address: Address;
-  #buffered = 0;
-  #state: 'open' | 'closing' | 'closed' = 'open';
-
-  constructor(network: MemoryNetwork, owner: MemoryTransport, peer: PeerIdentity, dialled: boolean) {
-    this.peer = peer;
-    this.dialled = dialled;
-    this.#network = network;
-    this.#owner = owner;
-    this.#address = owner.identity.address;
-  }
-
-  send(frame: Uint8Array): void {
-    if (this.#state !== 'open') return;
-    const bytes = frame.slice();
-    this.#buffered += bytes.byteLength;
-    this.#toOther((other) => {
-      this.#buffered -= bytes.byteLength;
-      other.#receive(bytes);
-    });
-  }
-
-  bufferedBytes(): number {
-    return this.#buffered;
-  }
-
-  close(code: number, reason: string): void {
-    if (this.#state !== 'open') return;
-    this.#state = 'closing';
-    const close: LinkClose = { code, reason, clean: true };
-    this.#toOther((other) => other.#end(close));
-    this.#owner.environment.turns.schedule(() => this.#end(close));
-  }
-
-  /** This end's process is gone; the other end finds out. */
-  lose(): void {
-    this.#state = 'closed';
-    this.#toOther((other) => other.#end({ code: 1006, reason: 'connection lost', clean: false }));
-  }
-
-  #receive(bytes: Uint8Array): void {
-    if (this.#state === 'open') this.#owner.frameArrived(this, bytes);
-  }
-
-  #end(close: LinkClose): void {
-    if (this.#state === 'closed') return;
-    this.#state = 'closed';
-    this.#owner.linkClosed(this, close);
-  }
-
-  #toOther(run: (other: MemoryLink) => void): void {
-    const other = this.other;
-    if (other === undefined) return;
-    this.#network.send(this.#address, this.peer.address, () => run(other), other.#owner.environment);
-  }
 }

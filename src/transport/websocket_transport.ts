@@ -17,6 +17,7 @@ import type {
 } from './contract.ts';
 import { rejectCloseCodes } from './handshake.ts';
 import { nonceBytes, protocolVersion, type Side } from './hello.ts';
+import { RefusalLog } from './refusal_log.ts';
 import type { Listener, Socket } from './runtime.ts';
 import { importSecret, type SecretKeys } from './secret_keys.ts';
 import { querySeed, seedPath, seedUrl } from './seed_query.ts';
@@ -48,6 +49,7 @@ export class WebSocketTransport implements Transport {
   readonly #options: CheckedOptions;
   readonly #sessions = new Map<Session, () => void>();
   readonly #pending = new Set<() => void>();
+  readonly #refusals: RefusalLog;
   #fetch: FetchHandler;
   #address: Address;
   #keys: SecretKeys | undefined;
@@ -58,6 +60,7 @@ export class WebSocketTransport implements Transport {
   /** Throws a `TransportOptionsError` naming field, value and rule. */
   constructor(options: WebSocketTransportOptions) {
     this.#options = checkOptions(options);
+    this.#refusals = new RefusalLog(options.environment);
     this.#address = formatAddress(options.host, options.listen === false ? 0 : options.advertisedPort ?? options.port);
     this.#fetch = options.fetch ?? ((request) => this.#onlySeed(request));
   }
@@ -200,7 +203,7 @@ export class WebSocketTransport implements Transport {
     }
     this.counters.inbound++;
     this.#open(socket, 'responder', undefined, keys, (outcome) => {
-      if (!('peer' in outcome)) return this.#options.environment.log.warn('peer refused', { ...outcome });
+      if (!('peer' in outcome)) return this.#refusals.refused(outcome, this.counters.handshakesFailed);
       this.#events?.accepted(outcome);
     });
   }

@@ -41,4 +41,8 @@ export const codes = {
   deliver: 42,
   acknowledge: 43,
   refuse: 44,
+
+  /** Quorum lease, system lane. */
+  leaseAsk: 50,
+  leaseAnswer: 51,
 } as const;

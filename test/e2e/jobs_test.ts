@@ -94,7 +94,7 @@ describe('jobs', () => {
           receiver.url('/status/500'),
           'http://127.0.0.1:1/',
         ];
-        for (let index = 0; index < 20; index++) {
+        for (let index = 0; index < 80; index++) {
           await post(node, '/jobs', { id: `bad${index}`, everyMs: 100, url: bad[index % bad.length] });
         }
         for (let index = 0; index < 50; index++) {
@@ -117,7 +117,8 @@ describe('jobs', () => {
         assertEquals(good.reduce((failures, job) => failures + job.failures, 0), 0);
 
         const [hang, slow, failing, dead] = [0, 1, 2, 3].map((index) => jobs.find((job) => job.id === `bad${index}`)!);
-        assertEquals([hang!.runs, hang!.lastStatus], [1, null]);
+        assertEquals(hang!.lastStatus, null);
+        assertLess(hang!.runs, 10);
         assertGreater(hang!.skipped, 5);
         assertGreater(slow!.skipped, 5);
         assertEquals([failing!.lastStatus, failing!.failures > 0], [500, true]);

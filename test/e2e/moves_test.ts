@@ -50,6 +50,15 @@ async function clusterAtWork(
   return { nodes, receiver, epoch: first!.epoch };
 }
 
+/** Nothing lost, nothing doubled, no call of a host after its successor's first. */
+async function assertWhole(receiver: Receiver, witness: TestNode): Promise<void> {
+  const skipped = await skippedTicks(witness.line.url);
+  const calls = [...receiver.calls];
+  const sum = tally(calls, everyMs, skipped);
+  assertEquals([sum.lost, sum.doubled], [0, 0], JSON.stringify(sum));
+  for (const hosting of hostings(calls)) assertEquals(hosting.stale, 0);
+}
+
 describe('a planned move', () => {
   const orders: readonly (readonly RuntimeName[])[] = [
     ['bun', 'deno', 'node'],
@@ -85,6 +94,62 @@ describe('a planned move', () => {
       }),
     );
   }
+
+  test(
+    'R144: the two oldest leave at once: no run lost or doubled, one host after the other',
+    scene(async (s) => {
+      const { nodes, receiver, epoch } = await clusterAtWork(s, ['bun', 'node', 'deno', 'bun']);
+      for (const node of nodes.slice(0, 2)) node.process.signal('SIGTERM');
+      const exits = await Promise.all(nodes.slice(0, 2).map((node) => exitOf(node.process)));
+      assertEquals(exits.map((exit) => exit.code), [0, 0]);
+      const after = receiver.calls.length;
+      await until(
+        'calls by a node that stays',
+        deadlineMs,
+        () => receiver.calls.length >= after + 3 * jobs || undefined,
+      );
+      assertGreater(receiver.calls.at(-1)!.epoch, epoch);
+      assertEquals(receiver.calls.at(-1)!.host, nodes[2]!.line.address);
+      await assertWhole(receiver, nodes[3]!);
+    }),
+  );
+
+  test(
+    'R144: a rolling restart of all nodes: no run lost or doubled',
+    scene(async (s) => {
+      const { nodes, receiver } = await clusterAtWork(s, ['deno', 'bun', 'node']);
+      for (let index = 0; index < nodes.length; index++) {
+        const old = nodes[index]!;
+        old.process.signal('SIGTERM');
+        assertEquals((await exitOf(old.process)).code, 0, old.process.output());
+        const port = old.line.address.split(':')[1]!;
+        const seeds = nodes.filter((node) => node !== old).map((node) => node.line.address).join(',');
+        nodes[index] = await s.startReady(old.process.runtime, ['--port', port, '--seeds', seeds]);
+        const seen = receiver.calls.length;
+        await until('more calls', deadlineMs, () => receiver.calls.length >= seen + 2 * jobs || undefined);
+      }
+      assertEquals(hostings(receiver.calls).length, 4);
+      await assertWhole(receiver, nodes[0]!);
+    }),
+  );
+
+  test(
+    'a call that is in flight when its host leaves is neither lost nor made again',
+    scene(async (s) => {
+      const receiver = await s.receiver();
+      const nodes = await s.cluster(['node', 'bun']);
+      const spec: JobSpec = { id: 'slow', everyMs: 1_000, url: receiver.url('/slow/600') };
+      await postJob(nodes[0]!.line.url, spec, deadlineMs);
+      const [first] = await callsAfter(receiver, 0, 2);
+      nodes[0]!.process.signal('SIGTERM');
+      await callsAfter(receiver, first!.epoch, 2);
+      assertEquals(receiver.calls.map((call) => call.run), receiver.calls.map((_, index) => index + 1));
+      const sum = tally(receiver.calls, 1_000, await skippedTicks(nodes[1]!.line.url));
+      assertEquals([sum.lost, sum.doubled], [0, 0]);
+      const job = await (await fetch(new URL('/jobs/slow', nodes[1]!.line.url))).json() as { failures: number };
+      assertEquals(job.failures, 0);
+    }),
+  );
 
   test(
     'a join moves nothing',

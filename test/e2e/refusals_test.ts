@@ -40,7 +40,7 @@ describe('a node that does not belong is kept out, and both sides say why', () =
         assert(!(await seedView(stranger)).clusterId);
         for (const text of [stranger.process.output(), nodes[0]!.process.output()]) assertFalse(text.includes('horse'));
         stranger.process.signal('SIGTERM');
-        await exitOf(stranger.process);
+        assertEquals((await exitOf(stranger.process)).code, 0);
       }
       await sameCluster(nodes);
     }),
@@ -55,7 +55,7 @@ describe('a node that does not belong is kept out, and both sides say why', () =
       await sleep(500);
       assert(!(await seedView(stranger)).clusterId);
       stranger.process.signal('SIGTERM');
-      await exitOf(stranger.process);
+      assertEquals((await exitOf(stranger.process)).code, 0);
       await sameCluster(nodes);
     }),
   );

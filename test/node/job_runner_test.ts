@@ -153,18 +153,18 @@ describe('job runner', () => {
   test('a run that waits for a free call when the scheduler moves is made by the successor, not lost', async () => {
     const world = new World();
     const old = world.runner();
-    for (let i = 0; i <= limits.jobNewConcurrency; i++) put(old, `j${i}`, 10_000);
+    for (let i = 0; i <= limits.jobNewPerTarget; i++) put(old, `j${i}`, 10_000);
     world.advance(10_000);
     old.run();
     const stopping = old.stop();
     for (const target of world.targets) target.answer(200);
     await stopping;
-    assertEquals(world.targets.length, limits.jobNewConcurrency);
+    assertEquals(world.targets.length, limits.jobNewPerTarget);
     const next = world.runner();
     next.restore(old.state()!);
     next.run();
-    const { id, run, dueAt } = world.targets[limits.jobNewConcurrency]!.body;
-    assertEquals([id, run, dueAt], [`j${limits.jobNewConcurrency}`, 1, new Date(1_010_000).toISOString()]);
+    const { id, run, dueAt } = world.targets[limits.jobNewPerTarget]!.body;
+    assertEquals([id, run, dueAt], [`j${limits.jobNewPerTarget}`, 1, new Date(1_010_000).toISOString()]);
   });
 
   test('an answer that came just before the stop is not lost', async () => {

@@ -134,10 +134,10 @@ describe('job table, many jobs', () => {
     const table = new JobTable();
     for (let i = 0; i < 1_000; i++) table.put({ id: `dead${i}`, url, everyMs: 1_000 }, 0);
     const firstCalls = table.due(1_000);
-    assertEquals(firstCalls.length, limits.jobNewConcurrency);
+    assertEquals(firstCalls.length, limits.jobNewPerTarget);
     // Each ended call lets another new one begin until all of them have timed out once.
     const pending = [...firstCalls];
-    while (pending.length > limits.jobSlowConcurrency) pending.push(...table.ended(pending.shift()!, timedOut));
+    while (pending.length > 0) pending.push(...table.ended(pending.shift()!, timedOut));
     table.put({ id: 'good', url, everyMs: 100 }, 10_000);
     for (let now = 10_100; now <= 11_000; now += 100) {
       const calls = table.due(now).filter((call) => call.id === 'good');
@@ -149,10 +149,10 @@ describe('job table, many jobs', () => {
 
   test('a due run that finds no free call waits for one and keeps its due time', () => {
     const table = new JobTable();
-    for (let i = 0; i <= limits.jobNewConcurrency; i++) table.put({ id: `j${i}`, url, everyMs: 1_000 }, 0);
+    for (let i = 0; i <= limits.jobNewPerTarget; i++) table.put({ id: `j${i}`, url, everyMs: 1_000 }, 0);
     const calls = table.due(1_000);
-    assertEquals(calls.length, limits.jobNewConcurrency);
-    assertEquals(brief(table.ended(calls[0]!, ok)), [`j${limits.jobNewConcurrency}#1@1000`]);
+    assertEquals(calls.length, limits.jobNewPerTarget);
+    assertEquals(brief(table.ended(calls[0]!, ok)), [`j${limits.jobNewPerTarget}#1@1000`]);
   });
 
   test('refuses the job above the limit, but makes room by forgetting single runs that are over', () => {
@@ -205,7 +205,7 @@ describe('job table, hand-over', () => {
   test('counts, single runs, last results and waiting runs go over', () => {
     const old = new JobTable();
     old.put({ id: 'once', url, at: 9_000 }, 0);
-    for (let i = 0; i <= limits.jobNewConcurrency; i++) old.put({ id: `j${i}`, url, everyMs: 10_000 }, 0);
+    for (let i = 0; i <= limits.jobNewPerTarget; i++) old.put({ id: `j${i}`, url, everyMs: 10_000 }, 0);
     const calls = old.due(10_000);
     endAll(old, calls.slice(0, 0));
     for (const call of calls) if (call.id !== 'once') old.ended(call, { status: 500, error: undefined, tookMs: 1 });
@@ -218,10 +218,10 @@ describe('job table, hand-over', () => {
 
   test('a run that waited for a free call is started by the new host', () => {
     const old = new JobTable();
-    for (let i = 0; i <= limits.jobNewConcurrency; i++) old.put({ id: `j${i}`, url, everyMs: 10_000 }, 0);
-    assertEquals(old.due(10_000).length, limits.jobNewConcurrency);
+    for (let i = 0; i <= limits.jobNewPerTarget; i++) old.put({ id: `j${i}`, url, everyMs: 10_000 }, 0);
+    assertEquals(old.due(10_000).length, limits.jobNewPerTarget);
     const next = moved(old, 10_050);
-    assertEquals(brief(next.due(10_050)), [`j${limits.jobNewConcurrency}#1@10000`]);
+    assertEquals(brief(next.due(10_050)), [`j${limits.jobNewPerTarget}#1@10000`]);
   });
 
   test('a wall clock that is far behind does not stall periodic jobs', () => {

@@ -24,7 +24,7 @@ const phases: Readonly<Record<PhaseKind, [Phase, () => MembershipView]>> = {
   'idle': [{ kind: 'idle' }, () => viewOf([members[0]!], 'b')],
   'younger': [{ kind: 'younger' }, asYounger],
   'becoming-host': [{ kind: 'becoming-host', attempt }, asHost],
-  'acquiring-lease': [{ kind: 'acquiring-lease', attempt, requested: true }, asHost],
+  'acquiring-lease': [{ kind: 'acquiring-lease', attempt }, asHost],
   'hosting': [{ kind: 'hosting', ...instance, instance: 'running', failures: [] }, asHost],
   'was-host': [{ kind: 'was-host', ...instance, instance: 'running', failures: [] }, asYounger],
   'handing-over': [

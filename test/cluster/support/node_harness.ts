@@ -1,5 +1,5 @@
 /** Real nodes over the in-memory network, all on one virtual clock. */
-import { ClusterNode } from '../../../src/cluster/node.ts';
+import type { ClusterNode } from '../../../src/cluster/node.ts';
 import { createNode } from '../../../src/cluster/start_node.ts';
 import type { NodeSettings } from '../../../src/cluster/node_context.ts';
 import { KeepMajority } from '../../../src/cluster/downing/mod.ts';
@@ -31,7 +31,7 @@ export class Harness {
   async add(address: string, seeds: readonly string[], extra: Partial<NodeSettings> = {}): Promise<TestNode> {
     const uid = extra.uid ?? `u${++this.#uids}-${address}`;
     const clusterName = extra.clusterName ?? 'test';
-    let node: ClusterNode | undefined;
+    const made: { node?: ClusterNode } = {};
     const roles = extra.roles ?? [];
     const transport = this.network.transport({
       address,
@@ -39,8 +39,8 @@ export class Harness {
       clusterName,
       roles,
       seedAnswer: () => {
-        if (node === undefined) throw new Error('not started');
-        return node.seedAnswer();
+        if (made.node === undefined) throw new Error('not started');
+        return made.node.seedAnswer();
       },
     });
     const settings: NodeSettings = {
@@ -58,22 +58,22 @@ export class Harness {
       transport,
       ...extra,
     };
-    const made = createNode(
+    const making = createNode(
       settings,
       (events) => createPeers({ environment: this.environment, transport, codec: new Codec(), uid, events }),
     );
     await this.environment.settle();
-    node = await made;
+    const node = await making;
+    made.node = node;
     node.start();
-    const started = node;
     const handle: TestNode = {
       node,
       address,
       crash: () => {
         this.network.crash(address);
-        started.dispatch({ kind: 'end', why: 'crashed', selfDown: false, rejoin: false });
+        node.dispatch({ kind: 'end', why: 'crashed', selfDown: false, rejoin: false });
       },
-      stop: () => void started.peers.stop(),
+      stop: () => void node.peers.stop(),
     };
     this.nodes.push(handle);
     return handle;

@@ -1,0 +1,106 @@
+/** Within one process: tell, ask and spawn, beside a queue and a call. */
+import { Actor, ActorSystem } from '../src/mod.ts';
+import { check, emit, now, repeat } from './measure.ts';
+
+const runs = 5;
+const million = 1_000_000;
+
+class Counter extends Actor<number> {
+  static count = 0;
+  override onReceive(_message: number): void {
+    Counter.count += 1;
+  }
+}
+
+class Echo extends Actor<number> {
+  override onReceive(message: number): void {
+    this.context.sender.tell(message);
+  }
+}
+
+const system = ActorSystem.create('bench', { logLevel: 'error' });
+const counter = system.spawn(Counter, 'counter');
+const echo = system.spawn(Echo, 'echo');
+const turn = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 0));
+const quiet = async (expected: number): Promise<void> => {
+  while (Counter.count < expected) await turn();
+};
+
+/** The least that a mailbox and a handler can cost: an array as a queue, and a call through an object. */
+function queuePlusCall(): Promise<number> {
+  let handled = 0;
+  const target = { onReceive: (_message: number): void => void (handled += 1) };
+  const began = now();
+  for (let chunk = 0; chunk < million; chunk += 10_000) {
+    const queue: number[] = [];
+    for (let n = 0; n < 10_000; n += 1) queue.push(n);
+    for (const message of queue) target.onReceive(message);
+  }
+  check(handled, million, 'queue plus call');
+  return Promise.resolve(million / (now() - began) * 1_000);
+}
+
+async function chunks(): Promise<number> {
+  Counter.count = 0;
+  const began = now();
+  for (let sent = 0; sent < million; sent += 10_000) {
+    for (let n = 0; n < 10_000; n += 1) counter.tell(n);
+    await quiet(sent + 10_000);
+  }
+  check(Counter.count, million, 'tell in chunks');
+  return million / (now() - began) * 1_000;
+}
+
+async function burst(): Promise<number> {
+  Counter.count = 0;
+  const began = now();
+  for (let n = 0; n < million; n += 1) counter.tell(n);
+  await quiet(million);
+  check(Counter.count, million, 'tell in one burst');
+  return million / (now() - began) * 1_000;
+}
+
+const many = Array.from({ length: 1_000 }, (_, n) => system.spawn(Counter, `many-${n}`));
+async function toMany(): Promise<number> {
+  Counter.count = 0;
+  const began = now();
+  for (let round = 0; round < 1_000; round += 1) {
+    for (const one of many) one.tell(round);
+    if (round % 10 === 9) await quiet((round + 1) * 1_000);
+  }
+  check(Counter.count, million, 'tell to 1 000 actors');
+  return million / (now() - began) * 1_000;
+}
+
+async function asks(atOnce: number): Promise<number> {
+  const total = 50_000;
+  const began = now();
+  for (let n = 0; n < total; n += atOnce) {
+    if (atOnce === 1) await echo.ask(n);
+    else await Promise.all(Array.from({ length: atOnce }, (_, k) => echo.ask(n + k)));
+  }
+  return total / (now() - began) * 1_000;
+}
+
+async function spawns(): Promise<number> {
+  const total = 20_000;
+  const began = now();
+  const refs = [];
+  for (let n = 0; n < total; n += 1) refs.push(system.spawnAnonymous(Echo));
+  await refs[total - 1]!.ask(1);
+  const rate = total / (now() - began) * 1_000;
+  for (const ref of refs) ref.stop();
+  await turn();
+  return rate;
+}
+
+const limit = await repeat('queue plus call, chunks of 10 000', 'calls/s', runs, queuePlusCall);
+emit(limit);
+const raw = { what: 'queue plus call', value: limit.value };
+emit(await repeat('local tell, chunks of 10 000', 'msg/s', runs, chunks, raw));
+emit(await repeat('local tell, burst of a million', 'msg/s', runs, burst, raw));
+emit(await repeat('local tell, 1 000 actors', 'msg/s', runs, toMany, raw));
+emit(await repeat('local ask, one at a time', 'asks/s', runs, () => asks(1)));
+emit(await repeat('local ask, 100 in flight', 'asks/s', runs, () => asks(100)));
+emit(await repeat('actors started', 'actors/s', runs, spawns));
+await system.terminate();

@@ -1,0 +1,53 @@
+/** Timing and printing shared by all benchmarks. */
+
+export interface Row {
+  readonly what: string;
+  readonly value: number;
+  readonly unit: string;
+  /** Smallest and largest of the runs. */
+  readonly spread: readonly [number, number];
+  /** What the value is compared with, measured in the same run. */
+  readonly limit?: { readonly what: string; readonly value: number };
+}
+
+export const now = (): number => performance.now();
+
+export function median(values: readonly number[]): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  return sorted[Math.floor(sorted.length / 2)] ?? NaN;
+}
+
+export function percentile(values: readonly number[], share: number): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? NaN;
+}
+
+/** Runs `once` a few times after a warm-up and keeps the median of what it returns. */
+export async function repeat(
+  what: string,
+  unit: string,
+  runs: number,
+  once: () => Promise<number>,
+  limit?: Row['limit'],
+): Promise<Row> {
+  await once();
+  const values: number[] = [];
+  for (let run = 0; run < runs; run += 1) values.push(await once());
+  const row = { what, unit, value: median(values), spread: [Math.min(...values), Math.max(...values)] as const };
+  return limit ? { ...row, limit } : row;
+}
+
+export function emit(row: Row): void {
+  console.log(`@row ${JSON.stringify(row)}`);
+}
+
+/** A short number: 12.3 M, 456 k, 7.89. */
+export function short(value: number): string {
+  if (value >= 1e6) return `${(value / 1e6).toPrecision(3)} M`;
+  if (value >= 1e3) return `${(value / 1e3).toPrecision(3)} k`;
+  return value >= 100 ? value.toFixed(0) : value.toPrecision(3);
+}
+
+export function check(counted: number, expected: number, what: string): void {
+  if (counted !== expected) throw new Error(`${what}: ${counted} messages were handled, ${expected} were sent; no row`);
+}

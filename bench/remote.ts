@@ -1,0 +1,177 @@
+/**
+ * Between two processes on loopback, through a singleton ref: acknowledged and accounted, authenticated with a secret. The
+ * raw limit is a WebSocket of the same runtime in the same two processes.
+ *
+ *     remote.ts host            prints its address, serves until killed
+ *     remote.ts sender ADDRESS RAW_PORT
+ */
+import { runtime } from '#runtime';
+import { Actor, ActorSystem } from '../src/mod.ts';
+import { Cluster, SingletonKey } from '../src/facade/mod.ts';
+import type { Socket } from '../src/transport/runtime.ts';
+import { check, emit, median, now, percentile, repeat } from './measure.ts';
+
+const secret = 'a secret for the benchmark';
+const runs = 5;
+type Message = { readonly n: number; readonly text?: string; readonly bytes?: Uint8Array } | 'count';
+
+class Sink extends Actor<Message> {
+  static readonly singleton: SingletonKey<Message> = SingletonKey.of('sink');
+  count = 0;
+  override onReceive(message: Message): void {
+    if (message === 'count') this.context.sender.tell(this.count);
+    else {
+      this.count += 1;
+      if (message.n < 0) this.context.sender.tell(message.n);
+    }
+  }
+}
+
+const [role, seed, rawPort] = runtime.args();
+const system = ActorSystem.create('bench', { logLevel: 'error' });
+const cluster = await Cluster.join(system, { secret, seeds: seed ? [seed] : [] });
+const ref = cluster.singleton.start(Sink);
+
+if (role === 'host') await serve();
+else await send(Number(rawPort));
+
+async function serve(): Promise<void> {
+  const listener = await runtime.listen({
+    hostname: '127.0.0.1',
+    port: 0,
+    socketPath: '/raw',
+    subprotocol: 'raw',
+    maxFrameBytes: 2 ** 21,
+    fetch: () => new Response('raw'),
+    admit: () => true,
+    onLost: () => {},
+    onSocket: (socket) => {
+      let frames = 0;
+      socket.onClose = () => {};
+      socket.onMessage = (bytes) => {
+        frames += 1;
+        // One byte asks for an echo, two for the count.
+        if (bytes.length === 1) socket.send(bytes);
+        if (bytes.length === 2) {
+          socket.send(new TextEncoder().encode(String(frames - 1)));
+          frames = 0;
+        }
+      };
+    },
+  });
+  console.log(`@host ${cluster.address} ${listener.port}`);
+}
+
+function dialRaw(port: number): Promise<Socket> {
+  const options = { url: `ws://127.0.0.1:${port}/raw`, subprotocol: 'raw', timeoutMs: 5_000, maxFrameBytes: 2 ** 21 };
+  return new Promise((resolve, reject) =>
+    runtime.dial(options, (outcome) => {
+      if (!('send' in outcome)) return reject(new Error(outcome.detail));
+      outcome.onMessage = () => {};
+      outcome.onClose = () => {};
+      resolve(outcome);
+    })
+  );
+}
+
+function reply(socket: Socket, frame: Uint8Array): Promise<Uint8Array> {
+  return new Promise((resolve) => {
+    socket.onMessage = resolve;
+    socket.send(frame);
+  });
+}
+
+/** Frames of one size as fast as the socket takes them; verified by count. */
+async function rawFrames(socket: Socket, size: number, total: number): Promise<number> {
+  const frame = new Uint8Array(size);
+  const began = now();
+  for (let n = 0; n < total; n += 1) {
+    socket.send(frame);
+    while (socket.bufferedBytes() > 4 * 2 ** 20) await new Promise((resolve) => setTimeout(resolve, 0));
+  }
+  const counted = Number(new TextDecoder().decode(await reply(socket, new Uint8Array(2))));
+  check(counted, total, 'raw frames');
+  return total / (now() - began) * 1_000;
+}
+
+async function tells(total: number, chunk: number, message: () => Message): Promise<number> {
+  const before = await ref.ask<number>('count');
+  const began = now();
+  for (let n = 0; n < total; n += chunk) {
+    for (let k = 0; k < chunk; k += 1) ref.tell(message());
+    await ref.ask('count', 60_000);
+  }
+  const elapsed = now() - began;
+  check(await ref.ask<number>('count') - before, total, 'remote tells');
+  return total / elapsed * 1_000;
+}
+
+async function latencies(count: number, once: () => Promise<unknown>): Promise<number[]> {
+  const times: number[] = [];
+  for (let n = 0; n < count; n += 1) {
+    const began = now();
+    await once();
+    times.push(now() - began);
+  }
+  return times;
+}
+
+async function send(port: number): Promise<void> {
+  await ref.ask('count');
+  const socket = await dialRaw(port);
+  const frames = await repeat(
+    'raw WebSocket, one 100 B frame a message',
+    'frames/s',
+    runs,
+    () => rawFrames(socket, 100, 50_000),
+  );
+  emit(frames);
+  const bulk = await repeat('raw WebSocket, 64 KiB frames', 'frames/s', runs, () => rawFrames(socket, 65_536, 2_000));
+  emit(bulk);
+  const text = 'x'.repeat(88);
+  emit(
+    await repeat(
+      'remote tell 100 B through the singleton ref',
+      'msg/s',
+      runs,
+      () => tells(200_000, 20_000, () => ({ n: 1, text })),
+      {
+        what: 'one raw frame a message',
+        value: frames.value,
+      },
+    ),
+  );
+  const bytes = new Uint8Array(65_536);
+  emit(
+    await repeat(
+      'remote tell 64 KiB through the singleton ref',
+      'msg/s',
+      runs,
+      () => tells(2_000, 200, () => ({ n: 1, bytes })),
+      {
+        what: 'raw 64 KiB frames',
+        value: bulk.value,
+      },
+    ),
+  );
+  const ping = await latencies(5_000, () => reply(socket, new Uint8Array(1)));
+  const raw = { what: 'raw ping-pong p50', value: median(ping) * 1_000 };
+  const spread = (times: number[]) => [percentile(times, 0.1) * 1_000, percentile(times, 0.99) * 1_000] as const;
+  emit({ what: 'raw ping-pong p50 (spread: p10, p99)', unit: 'µs', value: raw.value, spread: spread(ping) });
+  const asked = await latencies(5_000, () => ref.ask({ n: -1 }));
+  emit({
+    what: 'remote ask p50 (spread: p10, p99)',
+    unit: 'µs',
+    value: median(asked) * 1_000,
+    spread: spread(asked),
+    limit: raw,
+  });
+  emit(
+    await repeat('remote ask, 100 in flight', 'asks/s', runs, async () => {
+      const began = now();
+      for (let n = 0; n < 200; n += 1) await Promise.all(Array.from({ length: 100 }, () => ref.ask({ n: -1 })));
+      return 20_000 / (now() - began) * 1_000;
+    }),
+  );
+  runtime.exit(0);
+}

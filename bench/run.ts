@@ -1,0 +1,147 @@
+/**
+ * All benchmarks on each runtime, as one table:  npm run bench -- [--runtime bun,deno,node] [--only local,remote,moves,start]
+ * Compare ratios, not machines: each row stands beside a limit measured in the same run.
+ */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { loadavg } from 'node:os';
+import process from 'node:process';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { median, now, percentile, type Row, short } from './measure.ts';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const commands: Readonly<Record<string, readonly string[]>> = {
+  bun: [`${root}node_modules/.bin/bun`, 'run'],
+  deno: [`${root}node_modules/@deno/linux-x64-glibc/deno`, 'run', '-A', '--no-check', '--quiet'],
+  node: [`${root}node_modules/node24/bin/node`],
+};
+const { values } = parseArgs({
+  options: {
+    runtime: { type: 'string', default: 'bun,deno,node' },
+    only: { type: 'string', default: '' },
+    json: { type: 'boolean' },
+  },
+});
+const only = values.only === '' ? [] : values.only.split(',');
+
+function start(runtime: string, script: string, args: readonly string[], line: (text: string) => void): ChildProcess {
+  const [program, ...before] = commands[runtime]!;
+  const child = spawn(program!, [...before, script, ...args], { cwd: root, stdio: ['ignore', 'pipe', 'inherit'] });
+  createInterface({ input: child.stdout! }).on('line', line);
+  return child;
+}
+
+const exit = (child: ChildProcess): Promise<void> => new Promise((resolve) => child.once('exit', () => resolve()));
+
+/** Starts a process and waits for the line that begins with `tag`. */
+function startUntil(
+  runtime: string,
+  script: string,
+  args: readonly string[],
+  tag: string,
+): Promise<[ChildProcess, string[]]> {
+  return new Promise((resolve) => {
+    const child = start(runtime, script, args, (text) => {
+      if (text.startsWith(`@${tag} `)) resolve([child, text.split(' ').slice(1)]);
+    });
+  });
+}
+
+async function rowsOf(runtime: string, script: string, args: readonly string[] = []): Promise<Row[]> {
+  const rows: Row[] = [];
+  const child = start(runtime, script, args, (text) => {
+    if (text.startsWith('@row ')) rows.push(JSON.parse(text.slice(5)));
+  });
+  await exit(child);
+  return rows;
+}
+
+async function remote(runtime: string): Promise<Row[]> {
+  const [host, [address, port]] = await startUntil(runtime, 'bench/remote.ts', ['host'], 'host');
+  const rows = await rowsOf(runtime, 'bench/remote.ts', ['sender', address!, port!]);
+  host.kill('SIGKILL');
+  return rows;
+}
+
+async function moves(runtime: string): Promise<Row[]> {
+  const gaps: Record<'SIGTERM' | 'SIGKILL', number[]> = { SIGTERM: [], SIGKILL: [] };
+  for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
+    for (let round = 0; round < 7; round += 1) {
+      const [first, [address]] = await startUntil(runtime, 'bench/moves.ts', ['node'], 'node');
+      const [second] = await startUntil(runtime, 'bench/moves.ts', ['node', address!], 'node');
+      const gap = await new Promise<number>((resolve) => {
+        const sender = start(runtime, 'bench/moves.ts', ['sender', address!], (text) => {
+          if (text.startsWith('@node')) setTimeout(() => first.kill(signal), 1_500);
+          if (!text.startsWith('@gap')) return;
+          sender.kill('SIGKILL');
+          resolve(Number(text.split(' ')[1]));
+        });
+      });
+      gaps[signal].push(gap);
+      second.kill('SIGKILL');
+    }
+  }
+  const row = (what: string, values: number[]): Row => ({
+    what,
+    unit: 'ms',
+    value: median(values),
+    spread: [Math.min(...values), percentile(values, 0.99)],
+  });
+  return [
+    row('planned move, gap at 1 000 msg/s', gaps.SIGTERM),
+    row('kill -9 of the host, gap at 1 000 msg/s', gaps.SIGKILL),
+  ];
+}
+
+async function startUp(runtime: string): Promise<Row[]> {
+  const ready: number[] = [];
+  const memory: number[] = [];
+  for (let round = 0; round < 5; round += 1) {
+    const began = now();
+    const [child, words] = await new Promise<[ChildProcess, string]>((resolve) => {
+      const process = start(runtime, 'node.ts', [], (text) => {
+        const url = /http:\/\/\S+/.exec(text)?.[0];
+        if (url) resolve([process, url]);
+      });
+    });
+    while (!(await fetch(`${words}ready`)).ok) await new Promise((resolve) => setTimeout(resolve, 1));
+    ready.push(now() - began);
+    await new Promise((resolve) => setTimeout(resolve, 1_000));
+    const status = readFileSync(`/proc/${child.pid}/status`, 'utf8');
+    memory.push(Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) / 1_024);
+    child.kill('SIGKILL');
+  }
+  const row = (what: string, unit: string, values: number[]): Row => ({
+    what,
+    unit,
+    value: median(values),
+    spread: [Math.min(...values), Math.max(...values)],
+  });
+  return [row('process start to /ready, alone', 'ms', ready), row('memory of a node at rest', 'MiB', memory)];
+}
+
+const parts: Readonly<Record<string, (runtime: string) => Promise<Row[]>>> = {
+  local: (runtime) => rowsOf(runtime, 'bench/local.ts'),
+  remote,
+  moves,
+  start: startUp,
+};
+
+const table: { runtime: string; rows: Row[] }[] = [];
+console.log(`load before: ${loadavg().map((load) => load.toFixed(2)).join(' ')}`);
+for (const runtime of values.runtime.split(',')) {
+  const rows: Row[] = [];
+  for (const [name, part] of Object.entries(parts)) {
+    if (only.length === 0 || only.includes(name)) rows.push(...await part(runtime));
+  }
+  table.push({ runtime, rows });
+  console.log(`\n${runtime}\n| what | median | spread | ratio |\n| --- | --- | --- | --- |`);
+  for (const { what, value, unit, spread, limit } of rows) {
+    const ratio = limit ? `${(value / limit.value).toPrecision(3)} × ${limit.what}` : '';
+    console.log(`| ${what} | ${short(value)} ${unit} | ${short(spread[0])} … ${short(spread[1])} | ${ratio} |`);
+  }
+}
+if (values.json) console.log(JSON.stringify(table));
+process.exit(0);

@@ -1,0 +1,161 @@
+/** An actor that keeps its latest state in a store. */
+import { Actor } from '../actor/actor.ts';
+import { ActorUsageError } from '../actor/errors.ts';
+import type { DurableStateStore } from './durable_state_store.ts';
+import { RecoveryError } from './errors.ts';
+import { mustStop } from './persistent_actor.ts';
+import { plainSchema, type Schema, writeWith } from './schema.ts';
+import { type PersistenceStores, storesOf, writerFor } from './stores.ts';
+import { checkPersistenceId } from './validation.ts';
+import type { Writer } from './writer.ts';
+
+/**
+ * Loads its state in `preStart` and replaces it as a whole. Each write names the revision it replaces, so that no two
+ * writers overwrite each other. Commands wait while the state is loaded and while a handler awaits `persist`.
+ */
+export abstract class DurableStateActor<Command = unknown, State = unknown> extends Actor<Command> {
+  abstract readonly persistenceId: string;
+  #state: State | undefined = undefined;
+  #revision = 0;
+  #phase: 'new' | 'running' | 'broken' = 'new';
+  #writer: Writer | undefined = undefined;
+  #store: DurableStateStore | undefined = undefined;
+  #writing: Promise<void> | undefined = undefined;
+  #failure: { readonly error: unknown } | undefined = undefined;
+
+  /** The state before the first write. */
+  abstract emptyState(): State;
+  abstract onCommand(state: State, command: Command): void | Promise<void>;
+
+  /** The stores of this actor. Default: those of `usePersistence`. */
+  stores(): PersistenceStores {
+    return storesOf(this.context.system);
+  }
+
+  /** Default: states are stored as they are. */
+  stateSchema(): Schema<State> {
+    return plainSchema;
+  }
+
+  /** After the state was loaded and before the first command. */
+  onRecoveryCompleted(_state: State): void | Promise<void> {}
+
+  /** Loading has failed. Default: throws `error`, and supervision decides. If it returns, the actor stops. */
+  onRecoveryFailure(error: unknown): void | Promise<void> {
+    throw error;
+  }
+
+  /** As of the last write that was acknowledged. */
+  get state(): State {
+    if (this.#phase === 'new') throw this.#notNow();
+    return this.#state as State;
+  }
+
+  /** How often the state has been written; 0 before the first time. */
+  get revision(): number {
+    return this.#revision;
+  }
+
+  /**
+   * Replaces the state. Resolves when it is durable; one call at a time. A failure fails the command too, awaited or not.
+   * @throws FencedError, DurableStateConcurrencyError: the actor stops. Others: supervision decides.
+   */
+  persist(next: State): Promise<void> {
+    this.context.fence();
+    if (this.#phase !== 'running') throw this.#notNow();
+    if (this.#writing !== undefined) {
+      throw new ActorUsageError(`'${this.persistenceId}' is being written: await each persist before the next`);
+    }
+    const written = this.#write(next);
+    const settled = written.catch((error) => {
+      this.#failure ??= { error };
+    }).then(() => {
+      this.#writing = undefined;
+    });
+    this.#writing = settled;
+    return settled.then(() => written);
+  }
+
+  override async preStart(): Promise<void> {
+    try {
+      await this.#load();
+    } catch (error) {
+      this.#phase = 'broken';
+      if (mustStop(error)) {
+        this.context.stopSelf();
+        throw error;
+      }
+      await this.onRecoveryFailure(error);
+      this.context.log.error(`stopped, since its state could not be loaded: ${String(error)}`, { error });
+      return this.context.stopSelf();
+    }
+    this.#phase = 'running';
+    await this.#handle(() => this.onRecoveryCompleted(this.#state as State));
+  }
+
+  override onReceive(command: Command): void | Promise<void> {
+    if (this.#phase !== 'running') throw this.#notNow();
+    return this.#handle(() => this.onCommand(this.#state as State, command));
+  }
+
+  #handle(run: () => void | Promise<void>): void | Promise<void> {
+    const result = run();
+    if (result === undefined && this.#writing === undefined && this.#failure === undefined) return;
+    return this.#finish(result);
+  }
+
+  async #finish(result: void | Promise<void>): Promise<void> {
+    let failure: { readonly error: unknown } | undefined;
+    try {
+      await result;
+    } catch (error) {
+      failure = { error };
+    }
+    await this.#writing;
+    failure = this.#failure ?? failure;
+    this.#failure = undefined;
+    if (failure === undefined) return;
+    if (mustStop(failure.error)) this.context.stopSelf();
+    throw failure.error;
+  }
+
+  async #write(next: State): Promise<void> {
+    const schema = this.stateSchema();
+    try {
+      const state = { value: writeWith(schema, next), version: schema.version };
+      const store = this.#store as DurableStateStore;
+      this.#revision = await store.save(this.persistenceId, this.#revision, state, this.#writer as Writer);
+      this.#state = next;
+    } catch (error) {
+      if ((error as { name?: string } | undefined)?.name !== 'SerializationError') this.#phase = 'broken';
+      throw error;
+    }
+  }
+
+  async #load(): Promise<void> {
+    const { context, persistenceId } = this;
+    checkPersistenceId(persistenceId);
+    const store = this.stores().durableState;
+    if (store === undefined) throw new ActorUsageError(`'${persistenceId}' has no durable-state store among its stores`);
+    this.#store = store;
+    const claim = await store.claim(persistenceId, writerFor(context.system, context.fence()));
+    this.#writer = claim.writer;
+    const stored = await store.load(persistenceId);
+    context.fence();
+    const revision = stored?.revision ?? 0;
+    if (revision !== claim.highestSeq) {
+      throw new RecoveryError(persistenceId, `the store has revision ${revision} and should have ${claim.highestSeq}`);
+    }
+    this.#revision = revision;
+    this.#state = stored === undefined
+      ? this.emptyState()
+      : this.stateSchema().read(stored.value, stored.version);
+  }
+
+  #notNow(): ActorUsageError {
+    const why = this.#phase === 'new'
+      ? 'its state is not loaded: a preStart or postRestart of its own must call super'
+      : 'a write or the recovery has failed, and only a restart can bring it back';
+    return new ActorUsageError(`${this.context.self.path} (${this.persistenceId}) cannot go on: ${why}`);
+  }
+}
