@@ -144,7 +144,9 @@ function optionsOf(flags: NodeFlags, secret: string | undefined, token: string |
 }
 
 function ask(cluster: Cluster | undefined, command: JobCommand): Promise<JobReply> {
-  if (cluster === undefined) return Promise.reject(new Error('this node is not in a cluster yet'));
+  if (cluster === undefined || cluster.selfMember.status === 'joining') {
+    return Promise.reject(new Error(`this node is not in a cluster yet: ${cluster?.readiness() ?? 'it is starting'}`));
+  }
   const scheduler: ActorRef<JobCommand> = cluster.singleton.ref(JobScheduler.singleton);
   return scheduler.ask<JobReply>(command);
 }

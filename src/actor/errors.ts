@@ -95,3 +95,13 @@ export class NoClusterError extends Error {
     super(`actor system '${systemName}' has no cluster: join one first with Cluster.join(system, options)`);
   }
 }
+
+/** A cluster is needed, and this system has not joined one, or has left it. */
+export class ClusterDisabledError extends Error {
+  override readonly name = 'ClusterDisabledError';
+  readonly code = 'cluster-disabled';
+  readonly retryable = false;
+  constructor(systemName: string) {
+    super(`actor system ${systemName} is in no cluster: join one with Cluster.join`);
+  }
+}

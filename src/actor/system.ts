@@ -1,5 +1,6 @@
 /// <reference lib="esnext.disposable" />
 /** The actor system: the root of all actors of one node, and what they share. */
+import type { ClusterHandle } from '../cluster/cluster_handle.ts';
 import { Actor, type ActorOrFactory } from './actor.ts';
 import { Asks } from './ask.ts';
 import { Cell } from './cell.ts';
@@ -8,7 +9,7 @@ import { CoordinatedShutdown } from './coordinated_shutdown.ts';
 import { DeadLetters } from './dead_letters.ts';
 import { Dispatcher } from './dispatcher.ts';
 import type { Environment, Logger, LogLevel } from './environment.ts';
-import { ActorUsageError, SystemTerminatedError } from './errors.ts';
+import { ActorUsageError, ClusterDisabledError, SystemTerminatedError } from './errors.ts';
 import { EventStream } from './event_stream.ts';
 import { type LocalActorRef, NoSender } from './local_ref.ts';
 import { consoleLogger, safeLogger } from './logger.ts';
@@ -152,6 +153,16 @@ export class ActorSystem {
     let parent = this.systemGuardian;
     for (const level of path.slice(0, -1)) parent = parent.guardianChild(level, Guardian);
     return parent.spawn(source, name, checkSpawnOptions(options)).ref as LocalActorRef<T>;
+  }
+
+  /**
+   * The same as `cluster.singleton.spawn`, for a system that has joined a cluster.
+   * @throws ClusterDisabledError (with code `cluster-disabled`) otherwise
+   */
+  async spawnSingleton(name: string, kind: unknown, options: object = {}): Promise<ActorRef<any>> {
+    const cluster = this.extensions.get('cluster') as ClusterHandle | undefined;
+    if (cluster === undefined) throw new ClusterDisabledError(this.name);
+    return await cluster.singleton.spawn(name, kind as never, options);
   }
 
   /** The local actor at exactly this path (`/user/a/b`); undefined when there is none, or when it is spelled otherwise. */

@@ -4,6 +4,7 @@ import { limits } from '../limits.ts';
 import { isHost, isWildcardHost, parseAddress } from '../transport/address.ts';
 import type { ClusterSettings, FailureDetectorSettings } from './cluster_options.ts';
 import { downingNames, isDowningOption } from './downing/mod.ts';
+import { addressRule } from './downing/rules.ts';
 
 /** Values of these are never part of an error. */
 export const concealedFields: readonly (keyof ClusterSettings)[] = ['secret', 'token', 'tls'];
@@ -59,6 +60,8 @@ export const settingRules: Rules<ClusterSettings> = {
   driftBound: rules.number(0, 0.1),
   gateWindowMs: rules.durationMs(40),
   removalMarginMs: rules.durationMs(0),
+  leaseVoters: rules.listOf(addressRule, limits.leaseVoters),
+  leaseMaxTtlMs: rules.durationMs(100),
   http: rules.either(rules.boolean, rules.function),
 };
 

@@ -10,10 +10,13 @@ import type { DowningOption } from './downing/mod.ts';
  */
 export type SelfElection = 'cold-start' | 'immediate' | 'never' | number;
 
-/** A class with `static readonly kind`, or a named factory. */
+/**
+ * A class with `static readonly kind` (its constructor gets the props of the spawn), or a named factory. A class without
+ * one is known by its own name, with a warning, since bundlers rename classes.
+ */
 export type KindOption =
   | (abstract new (...args: never[]) => unknown)
-  | { readonly name: string; readonly factory: () => unknown };
+  | { readonly name: string; readonly factory: (props: any) => unknown };
 
 export interface FailureDetectorSettings {
   /** Default 500 ms. */
@@ -86,6 +89,13 @@ export interface ClusterSettings {
   readonly driftBound?: number;
   readonly gateWindowMs?: number;
   readonly removalMarginMs?: number;
+  /**
+   * Addresses of the members that grant quorum leases, the same on every node; an odd number of them. Default none: then no
+   * `QuorumLease` can be used.
+   */
+  readonly leaseVoters?: readonly string[];
+  /** Longest term of a quorum lease, the same on every node. A voter that restarts votes again after it. Default 30 000 ms. */
+  readonly leaseMaxTtlMs?: number;
   /** Default true. */
   readonly http?: HttpOption;
 }
@@ -219,6 +229,14 @@ export class ClusterOptions {
 
   withRemovalMarginMs(removalMarginMs: number): this {
     return this.#with('removalMarginMs', removalMarginMs);
+  }
+
+  withLeaseVoters(...leaseVoters: Values<string>): this {
+    return this.#with('leaseVoters', leaseVoters.flat());
+  }
+
+  withLeaseMaxTtlMs(leaseMaxTtlMs: number): this {
+    return this.#with('leaseMaxTtlMs', leaseMaxTtlMs);
   }
 
   withHttp(http: HttpOption): this {

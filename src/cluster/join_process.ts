@@ -9,6 +9,7 @@ import { canonicalText } from './canonical.ts';
 import { decode, decodeRecord, encodeRecord } from './gossip_codec.ts';
 import type { MemberRecord } from './gossip_state.ts';
 import type { SeedReason } from './join_error.ts';
+import type { Member } from './member.ts';
 import { selfRecord } from './membership_state.ts';
 import type { NodeContext } from './node_context.ts';
 import { startSeeding, stepSeeding } from './seeding.ts';
@@ -17,6 +18,7 @@ import {
   type Seeding,
   type SeedingEffect,
   type SeedingEvent,
+  type SeedingSettings,
   type SeedingStep,
   seedingTimes,
 } from './seeding_state.ts';
@@ -163,6 +165,8 @@ function rivalry({ settings, address }: NodeContext): Pick<SeedingSettings, 'wit
     witnesses: witnesses.filter((one) => one !== address).slice(0, limits.witnesses),
     mayFound: (present, gone) => {
       const last = members.map((member): Member => {
+        // Whoever answers alone has a vote here, however it left that cluster.
+        if (present.has(member.address)) return { ...member, status: member.upNumber > 0 ? 'up' : 'joining' };
         return gone.has(member.address) ? { ...member, status: 'down', terminated: true } : member;
       });
       const side = last.filter((member) => present.has(member.address)).map((member) => member.uid);

@@ -2,6 +2,7 @@
 import type { Logger } from '../actor/environment.ts';
 import { checkOption, checkOptions, OptionsError } from '../actor/options.ts';
 import { isLoopbackHost } from '../transport/address.ts';
+import { crc32 } from '../wire/crc32.ts';
 import { protocolVersion } from '../transport/hello.ts';
 import type { Runtime, TlsOptions } from '../transport/runtime.ts';
 import type { Secret } from '../transport/secret_keys.ts';
@@ -39,6 +40,9 @@ export interface ResolvedClusterOptions {
   readonly transport: TransportFactory | undefined;
   readonly minMembers: number;
   readonly appVersion: string;
+  /** Lower case, sorted, without repetitions. */
+  readonly leaseVoters: readonly string[];
+  readonly leaseMaxTtlMs: number;
   readonly http: HttpOption;
 }
 
@@ -84,6 +88,8 @@ export function resolveClusterOptions(
     transport: settings.transport,
     minMembers: settings.minMembers ?? 1,
     appVersion: settings.appVersion ?? '',
+    leaseVoters: Object.freeze(unique((settings.leaseVoters ?? []).map((voter) => voter.toLowerCase())).toSorted(compareText)),
+    leaseMaxTtlMs: settings.leaseMaxTtlMs ?? 30_000,
     http: settings.http ?? true,
   };
   checkExposure(resolved);
@@ -108,8 +114,17 @@ export function fingerprint(options: ResolvedClusterOptions): string {
     ['stopBoundMs', timing.stopBoundMs],
     ['driftBound', timing.driftBound],
     ['removalMarginMs', timing.removalMarginMs],
+    ...leaseFields(options),
   ];
   return fields.map(([key, value]) => `${key}=${String(value).replaceAll(';', ',')}`).join('; ').slice(0, 1_024);
+}
+
+/** Two nodes that count other voters could each find a majority. Long lists are shortened to their check sum. */
+function leaseFields({ leaseVoters, leaseMaxTtlMs }: ResolvedClusterOptions): [key: string, value: string | number][] {
+  if (leaseVoters.length === 0) return [];
+  const list = leaseVoters.join(' ');
+  const sum = crc32(new TextEncoder().encode(list)).toString(16);
+  return [['leaseVoters', list.length <= 200 ? list : `${leaseVoters.length} (${sum})`], ['leaseMaxTtlMs', leaseMaxTtlMs]];
 }
 
 /** In words, what two fingerprints disagree about: `gateWindowMs: 1500 here, 1000 there`. */

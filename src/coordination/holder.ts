@@ -348,7 +348,9 @@ class Holder {
       }
       case 'held':
         this.#patch({ maybeRecorded: false });
-        return this.#lost(answer.by === undefined ? 'the backend says that this tenure is over' : `${answer.by} holds it`);
+        return this.#lost(
+          answer.by === undefined ? 'the backend says that this tenure is over' : `${answer.by} holds it`,
+        );
       case 'error':
         return this.#repeat(answer.retryInMs);
       case 'released':

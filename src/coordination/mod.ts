@@ -1,5 +1,15 @@
 /** The public entry `singlet/coordination`: leases, and the backends that need nothing but `fetch` or the cluster itself. */
-export { type Lease, type LeaseContext, LeaseError, type LeaseFactory, type LeaseGrant, type LeaseSettings, type ResolvedLease, resolveLease } from './lease.ts';
+export {
+  type Lease,
+  type LeaseContext,
+  LeaseError,
+  type LeaseFactory,
+  type LeaseGrant,
+  type LeaseSettings,
+  type ResolvedLease,
+  resolveLease,
+} from './lease.ts';
 export type { LeaseStore, ReleaseAnswer, StoreAnswer, StoreRequest } from './lease_store.ts';
 export { MemoryLease, MemoryLeaseStore } from './memory_lease.ts';
+export { QuorumLease } from './quorum_lease.ts';
 export { type LeaseCounts, StoreLease } from './store_lease.ts';

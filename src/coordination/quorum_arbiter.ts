@@ -3,7 +3,15 @@ import type { Cancel, Environment } from '../actor/environment.ts';
 import { checkOptions, OptionsError, type Rules, rules } from '../actor/options.ts';
 import { limits } from '../limits.ts';
 import { codes } from '../wire/codes.ts';
-import { type Answer, answerEnvelope, type Envelope, type Question, questionEnvelope, readAnswer, readQuestion } from './quorum_messages.ts';
+import {
+  type Answer,
+  answerEnvelope,
+  type Envelope,
+  type Question,
+  questionEnvelope,
+  readAnswer,
+  readQuestion,
+} from './quorum_messages.ts';
 import type { Poll } from './quorum_poll.ts';
 import { Voter } from './quorum_voter.ts';
 
@@ -13,8 +21,11 @@ export interface ArbiterNode {
   readonly address: string;
   readonly uid: string;
   /** Messages come from members that are neither down nor removed. */
-  onMessage(code: number, handler: (peer: { readonly address: string; readonly uid: string }, envelope: Envelope) => void): Cancel;
-  sendSystem(address: string, envelope: unknown[]): void;
+  onMessage(
+    code: number,
+    handler: (peer: { readonly address: string; readonly uid: string }, envelope: Envelope) => void,
+  ): Cancel;
+  sendSystem(address: string, envelope: Envelope): void;
 }
 
 export interface ArbiterOptions {
@@ -57,7 +68,9 @@ export class QuorumArbiter {
     checkOptions(family, options, optionRules);
     const { maxTtlMs = defaultMaxTtlMs, driftBound = 2e-4 } = options;
     this.voters = [...new Set(options.voters)];
-    if (this.voters.length === 0) throw new OptionsError(family, 'voters', options.voters, 'must name at least one voter');
+    if (this.voters.length === 0) {
+      throw new OptionsError(family, 'voters', options.voters, 'must name at least one voter');
+    }
     this.#node = node;
     this.maxTtlMs = maxTtlMs;
     this.environment = node.environment;

@@ -61,7 +61,10 @@ export class QuorumLeaseStore implements LeaseStore {
     const { by, split } = describeHeld(poll, voters.length);
     if (poll.lost && by !== undefined && !split) return { kind: 'held', by };
     const [refusal] = poll.of('refused');
-    return { kind: 'error', why: `no majority of the voters has renewed it: ${refusal?.why ?? 'too few have answered'}` };
+    return {
+      kind: 'error',
+      why: `no majority of the voters has renewed it: ${refusal?.why ?? 'too few have answered'}`,
+    };
   }
 
   async release({ name, signal }: StoreRequest): Promise<ReleaseAnswer> {
@@ -109,7 +112,12 @@ export class QuorumLease extends StoreLease {
     resolveLease(family, { name: 'checked', ...settings, owner: 'checked' }, renewalFloorMs);
     return ({ name, driftBound, arbiter }: LeaseContext) => {
       if (!(arbiter instanceof QuorumArbiter)) {
-        throw new OptionsError('ClusterOptions', 'leaseVoters', undefined, 'must name the voters where a QuorumLease is used');
+        throw new OptionsError(
+          'ClusterOptions',
+          'leaseVoters',
+          undefined,
+          'must name the voters where a QuorumLease is used',
+        );
       }
       return new QuorumLease(arbiter, { driftBound, ...settings, name: settings.name ?? name });
     };

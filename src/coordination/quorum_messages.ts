@@ -2,12 +2,18 @@
 import { limits } from '../limits.ts';
 import { codes } from '../wire/codes.ts';
 
-export type Envelope = readonly unknown[];
+export type Envelope = readonly [code: number, ...fields: unknown[]];
 
 /** The owner is whoever asks, by the identity of the link; no message can name another. */
 export type Question =
   | { readonly kind: 'grant'; readonly name: string; readonly tenure: number; readonly ttlMs: number }
-  | { readonly kind: 'seal' | 'renew'; readonly name: string; readonly tenure: number; readonly ttlMs: number; readonly token: number }
+  | {
+    readonly kind: 'seal' | 'renew';
+    readonly name: string;
+    readonly tenure: number;
+    readonly ttlMs: number;
+    readonly token: number;
+  }
   | { readonly kind: 'release'; readonly name: string; readonly tenure: number }
   | { readonly kind: 'learn' };
 
@@ -31,8 +37,8 @@ const questionKinds = ['grant', 'seal', 'renew', 'release', 'learn'] as const;
 const answerKinds = ['granted', 'held', 'refused', 'released', 'learnt'] as const;
 
 /** [leaseAsk, request, kind, name, tenure, ttlMs, token] */
-export function questionEnvelope(request: number, question: Question): unknown[] {
-  const head = [codes.leaseAsk, request, questionKinds.indexOf(question.kind)];
+export function questionEnvelope(request: number, question: Question): Envelope {
+  const head: Envelope = [codes.leaseAsk, request, questionKinds.indexOf(question.kind)];
   switch (question.kind) {
     case 'grant':
       return [...head, question.name, question.tenure, question.ttlMs];
@@ -62,8 +68,8 @@ export function readQuestion(envelope: Envelope): { request: number; question: Q
 }
 
 /** [leaseAnswer, request, kind, …] */
-export function answerEnvelope(request: number, answer: Answer): unknown[] {
-  const head = [codes.leaseAnswer, request, answerKinds.indexOf(answer.kind)];
+export function answerEnvelope(request: number, answer: Answer): Envelope {
+  const head: Envelope = [codes.leaseAnswer, request, answerKinds.indexOf(answer.kind)];
   switch (answer.kind) {
     case 'granted':
       return [...head, answer.floor, answer.sealed, answer.forgotten];

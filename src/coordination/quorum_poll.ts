@@ -43,7 +43,10 @@ export class Poll {
 }
 
 /** Who has it, when a majority could be free, and whether nobody has a majority. */
-export function describeHeld(poll: Poll, voters: number): { by: string | undefined; expiresInMs: number; split: boolean } {
+export function describeHeld(
+  poll: Poll,
+  voters: number,
+): { by: string | undefined; expiresInMs: number; split: boolean } {
   const held = poll.of('held');
   const counts = new Map<string, number>();
   for (const { by } of held) counts.set(by, (counts.get(by) ?? 0) + 1);
@@ -63,7 +66,10 @@ export function describeHeld(poll: Poll, voters: number): { by: string | undefin
  * The token for a tenure that a majority has granted: above every one sealed before, since one of these voters has heard of
  * it; and the one right before, where the voters' memories reach back to it.
  */
-export function tokenFor(grants: readonly Extract<Answer, { kind: 'granted' }>[], wall: number): { token: number; previous: number | undefined } {
+export function tokenFor(
+  grants: readonly Extract<Answer, { kind: 'granted' }>[],
+  wall: number,
+): { token: number; previous: number | undefined } {
   const token = Math.max(Math.floor(wall), ...grants.map(({ floor }) => floor + 1));
   const sealed = Math.max(0, ...grants.map((grant) => grant.sealed));
   const forgotten = Math.max(0, ...grants.map((grant) => grant.forgotten));

@@ -20,6 +20,8 @@ interface Grant {
   readonly released: boolean;
   /** The largest token sealed here for this name. */
   readonly sealed: number;
+  /** It is this tenure's. */
+  readonly own: boolean;
 }
 
 /** The smallest number that is more than half. */
@@ -126,9 +128,16 @@ export class Voter {
       return { kind: 'refused', why: `${limits.leaseNames} names are in use`, retryInMs: ttlMs };
     }
     const token = question.kind === 'grant' ? 0 : question.token;
+    const same = grant?.owner === owner && grant.tenure === tenure;
     this.#floor = Math.max(this.#floor, token);
-    const sealed = Math.max(grant?.sealed ?? 0, token);
-    this.#grants.set(name, { owner, tenure, expiresAt: now + ttlMs, released: false, sealed });
+    this.#grants.set(name, {
+      owner,
+      tenure,
+      expiresAt: now + ttlMs,
+      released: false,
+      sealed: Math.max(grant?.sealed ?? 0, token),
+      own: token > 0 || (same && grant.own),
+    });
     return { kind: 'granted', floor: this.#floor, sealed: grant?.sealed ?? 0, forgotten: this.#forgotten };
   }
 
@@ -137,7 +146,8 @@ export class Voter {
       case 'seal':
         // Only on top of its own grant, unbroken: that is what makes tokens grow.
         if (!taken || grant?.tenure !== question.tenure) return 'the grant it is for has ended';
-        return question.token > this.#floor || question.token === grant.sealed ? undefined : 'that token is taken';
+        if (question.token === grant.sealed && grant.own) return undefined;
+        return question.token > grant.sealed ? undefined : 'that token is taken';
       case 'renew':
         return (grant?.sealed ?? 0) <= question.token ? undefined : 'another tenure has followed';
       case 'grant':

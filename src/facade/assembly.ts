@@ -7,6 +7,7 @@ import { Remoting } from '../cluster/remoting.ts';
 import { fingerprint, type ResolvedClusterOptions } from '../cluster/resolved_cluster_options.ts';
 import { createNode } from '../cluster/start_node.ts';
 import { checkHandOverTimeout, handOverTimeoutMs } from '../cluster/timing.ts';
+import { QuorumArbiter } from '../coordination/quorum_arbiter.ts';
 import { createApp } from '../http/app.ts';
 import { limits } from '../limits.ts';
 import { SingletonRegistry } from '../singleton/registry.ts';
@@ -70,10 +71,13 @@ export async function assemble(system: ActorSystem, options: ResolvedClusterOpti
   });
   made.node = node;
   attachRemoting(remoting, node);
+  const arbiter = arbiterOf(node, options);
   const registry = new SingletonRegistry(system, node, {
+    kinds: options.kinds,
     handOverTimeoutMs: handOverTimeoutMs(options.timing, 5),
     checkHandOverTimeout: (family, field, ms) => checkHandOverTimeout(options.timing, family, field, ms),
     driftBound: options.timing.driftBound,
+    ...(arbiter ? { arbiter } : {}),
   });
   remoting.addVirtualRefs({
     scheme: 'singleton',
@@ -86,6 +90,7 @@ export async function assemble(system: ActorSystem, options: ResolvedClusterOpti
     : withUser(createApp(new NodeInspection(system, options, node, registry, peers!)), options);
   if (app && transport instanceof WebSocketTransport) transport.setFetch((request) => app.fetch(request));
   const whenEnded = ending(system, options, node, registry, peers!, runtime);
+  whenEnded.then(() => arbiter?.close());
   const leave = (): Promise<void> => node.leave().then(() => whenEnded.then(() => undefined));
   registerShutdown(system, leave, options);
   return {
@@ -99,6 +104,12 @@ export async function assemble(system: ActorSystem, options: ResolvedClusterOpti
     leave,
     fetch: (request) => app?.fetch(request) ?? new Response('HTTP is switched off', { status: 404 }),
   };
+}
+
+/** This node's part in quorum leases: a voter votes from its start on, whatever it runs itself. */
+function arbiterOf(node: ClusterNode, options: ResolvedClusterOptions): QuorumArbiter | undefined {
+  const { leaseVoters: voters, leaseMaxTtlMs: maxTtlMs, timing: { driftBound } } = options;
+  return voters.length === 0 ? undefined : new QuorumArbiter(node, { voters, maxTtlMs, driftBound });
 }
 
 function forward(events: PeersEvents): PeersEvents {

@@ -20,6 +20,7 @@ import type { LeaseReport } from '../singleton/lease_keeper.ts';
 import { eligibleHosts, hostOf, pinnedUid, roleOf } from '../singleton/host.ts';
 import { type SingletonRegistry, SingletonStateError } from '../singleton/registry.ts';
 import type { Singleton } from '../singleton/singleton.ts';
+import { isKindMark } from '../singleton/spawn_registration.ts';
 import type { Address, SeedAnswer } from '../transport/contract.ts';
 import type { LinkedPeers } from '../transport/peers.ts';
 import { describeChange, describeSingletonEvent } from './event_texts.ts';
@@ -60,7 +61,10 @@ export class NodeInspection implements ClusterInspection {
 
   readiness(): Readiness {
     const reason = this.#node.readiness();
-    return { ready: reason === undefined, reasons: [...(reason === undefined ? [] : [reason]), ...this.#leaseProblems()] };
+    return {
+      ready: reason === undefined,
+      reasons: [...(reason === undefined ? [] : [reason]), ...this.#leaseProblems()],
+    };
   }
 
   /** They do not make this node less ready: it serves what others host, and no other node would be better off. */
@@ -94,7 +98,7 @@ export class NodeInspection implements ClusterInspection {
     const names = new Set<string>();
     for (const singleton of this.#registry.all()) names.add(singleton.name);
     for (const member of this.#node.view().members) for (const name of member.started.keys()) names.add(name);
-    return [...names].sort().map((name) => this.#report(name));
+    return [...names].filter((name) => !isKindMark(name)).sort().map((name) => this.#report(name));
   }
 
   singleton(name: string): SingletonDetail | undefined {

@@ -2,8 +2,7 @@
 import { Actor } from '../actor/actor.ts';
 import { ActorUsageError } from '../actor/errors.ts';
 import type { DurableStateStore } from './durable_state_store.ts';
-import { RecoveryError } from './errors.ts';
-import { mustStop } from './persistent_actor.ts';
+import { mustStop, RecoveryError } from './errors.ts';
 import { plainSchema, type Schema, writeWith } from './schema.ts';
 import { type PersistenceStores, storesOf, writerFor } from './stores.ts';
 import { checkPersistenceId } from './validation.ts';
@@ -73,7 +72,9 @@ export abstract class DurableStateActor<Command = unknown, State = unknown> exte
       this.#writing = undefined;
     });
     this.#writing = settled;
-    return settled.then(() => written);
+    const result = settled.then(() => written);
+    result.catch(() => {});
+    return result;
   }
 
   override async preStart(): Promise<void> {
@@ -99,7 +100,12 @@ export abstract class DurableStateActor<Command = unknown, State = unknown> exte
   }
 
   #handle(run: () => void | Promise<void>): void | Promise<void> {
-    const result = run();
+    let result: void | Promise<void>;
+    try {
+      result = run();
+    } catch (error) {
+      result = Promise.reject(error);
+    }
     if (result === undefined && this.#writing === undefined && this.#failure === undefined) return;
     return this.#finish(result);
   }
@@ -136,7 +142,9 @@ export abstract class DurableStateActor<Command = unknown, State = unknown> exte
     const { context, persistenceId } = this;
     checkPersistenceId(persistenceId);
     const store = this.stores().durableState;
-    if (store === undefined) throw new ActorUsageError(`'${persistenceId}' has no durable-state store among its stores`);
+    if (store === undefined) {
+      throw new ActorUsageError(`'${persistenceId}' has no durable-state store among its stores`);
+    }
     this.#store = store;
     const claim = await store.claim(persistenceId, writerFor(context.system, context.fence()));
     this.#writer = claim.writer;
@@ -147,9 +155,7 @@ export abstract class DurableStateActor<Command = unknown, State = unknown> exte
       throw new RecoveryError(persistenceId, `the store has revision ${revision} and should have ${claim.highestSeq}`);
     }
     this.#revision = revision;
-    this.#state = stored === undefined
-      ? this.emptyState()
-      : this.stateSchema().read(stored.value, stored.version);
+    this.#state = stored === undefined ? this.emptyState() : this.stateSchema().read(stored.value, stored.version);
   }
 
   #notNow(): ActorUsageError {

@@ -1,4 +1,5 @@
 /** The errors of persistence. Each has a fixed `name`. `FencedError` is the actor runtime's own. */
+import { FencedError } from '../actor/errors.ts';
 
 /** An append did not continue where the journal ends: somebody else wrote, or this writer has lost count. */
 export class JournalConcurrencyError extends Error {
@@ -79,4 +80,10 @@ export class StoreLockedError extends Error {
     super(`${path} is in use by ${owner}; a directory has one writer`);
     this.path = path;
   }
+}
+
+/** Somebody else writes under this id now: a writer that restarted would only fight with it. */
+export function mustStop(error: unknown): boolean {
+  return error instanceof JournalConcurrencyError || error instanceof DurableStateConcurrencyError ||
+    error instanceof FencedError;
 }

@@ -31,7 +31,11 @@ export class JournalDurableState implements DurableStateStore {
       // Whoever writes meanwhile has made a newer one, which is as good.
       return { value: event.payload, revision: event.sequenceNr, version: event.version };
     }
-    throw new StoreDamagedError(persistenceId, 0, `its revision is ${revision}, and there is no state of that revision`);
+    throw new StoreDamagedError(
+      persistenceId,
+      0,
+      `its revision is ${revision}, and there is no state of that revision`,
+    );
   }
 
   async save(

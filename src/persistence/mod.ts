@@ -1,6 +1,13 @@
 /** The public entry `singlet/persistence`: state that survives, and what it takes of stores. */
 export type { DurableState, DurableStateStore } from './durable_state_store.ts';
-export * from './errors.ts';
+export {
+  DurableStateConcurrencyError,
+  JournalConcurrencyError,
+  RecoveryError,
+  StorageError,
+  StoreDamagedError,
+  StoreLockedError,
+} from './errors.ts';
 export { checkAppend, type Journal, type NewEvent, type StoredEvent, type TaggedEvent } from './journal.ts';
 export { JournalDurableState, MemoryDurableStateStore } from './journal_durable_state.ts';
 export { MemoryJournal } from './memory_journal.ts';

@@ -1,9 +1,9 @@
 /** An actor whose state is the sum of its events. After Fowler's event sourcing and Akka's persistent actors. */
 import { Actor } from '../actor/actor.ts';
-import { ActorUsageError, FencedError } from '../actor/errors.ts';
+import { ActorUsageError } from '../actor/errors.ts';
 import { limits } from '../limits.ts';
 import { SerializationError } from '../wire/errors.ts';
-import { DurableStateConcurrencyError, JournalConcurrencyError } from './errors.ts';
+import { mustStop } from './errors.ts';
 import type { Journal } from './journal.ts';
 import { PersistQueue } from './persist_queue.ts';
 import { type Mark, recover } from './recovery.ts';
@@ -288,7 +288,11 @@ export abstract class PersistentActor<Command = unknown, Event = unknown, State 
     const snapshots = this.#snapshots;
     const policy = this.snapshotPolicy();
     if (snapshots === undefined || snapshots.busy || !policy.due(this.#seq, snapshots.lastSeq)) return;
-    snapshots.start(this.#snapshot(), policy);
+    try {
+      snapshots.start(this.#snapshot(), policy);
+    } catch (error) {
+      this.context.log.warn(`no snapshot was taken: ${String(error)}`, { persistenceId: this.persistenceId, error });
+    }
   }
 
   #snapshot(): { sequenceNr: number; state: unknown; version: number } {
@@ -317,10 +321,4 @@ export abstract class PersistentActor<Command = unknown, Event = unknown, State 
     }[this.#phase];
     return new ActorUsageError(`${this.context.self.path} (${this.persistenceId}) cannot go on: ${why}`);
   }
-}
-
-/** Somebody else writes under this id: a restart would only fight with it. */
-export function mustStop(error: unknown): boolean {
-  return error instanceof JournalConcurrencyError || error instanceof DurableStateConcurrencyError ||
-    error instanceof FencedError;
 }

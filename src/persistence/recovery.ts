@@ -86,7 +86,9 @@ async function loadSnapshot<Event, State>(
   try {
     return { sequenceNr, state: states.read(snapshot.state, version) };
   } catch (error) {
-    const detail = `the snapshot of number ${sequenceNr} (schema version ${version}) is not understood: ${String(error)}`;
+    const detail = `the snapshot of number ${sequenceNr} (schema version ${version}) is not understood: ${
+      String(error)
+    }`;
     throw new RecoveryError(persistenceId, detail, sequenceNr, error);
   }
 }

@@ -66,18 +66,18 @@ export class SequenceCheck {
   /** @throws RecoveryError unless everything has come */
   end(): void {
     if (this.#next > this.#to) return;
-    throw new RecoveryError(this.#persistenceId, `events ${range(this.#next, this.#to)} are missing`, this.#next);
+    throw new RecoveryError(this.#persistenceId, missing(this.#next, this.#to), this.#next);
   }
 
   #complain(got: number): string {
     if (!Number.isSafeInteger(got) || got > this.#to) {
       return `the journal gave event ${got}, outside of what was asked for (up to ${this.#to})`;
     }
-    if (got > this.#next) return `events ${range(this.#next, got - 1)} are missing`;
+    if (got > this.#next) return missing(this.#next, got - 1);
     return `the journal gave event ${got} where ${this.#next} was due: out of order, or twice`;
   }
 }
 
-function range(from: number, to: number): string {
-  return from === to ? `${from}` : `${from} to ${to}`;
+function missing(from: number, to: number): string {
+  return from === to ? `event ${from} is missing` : `events ${from} to ${to} are missing`;
 }

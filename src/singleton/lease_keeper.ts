@@ -89,7 +89,9 @@ export class LeaseKeeper {
   #won(token: number, previous: number | undefined): void {
     this.#granted = true;
     this.#counts.acquired += 1;
-    if (this.#problem !== undefined) this.#port.environment.log.info(`singleton ${this.#name}: the lease is granted at last`);
+    if (this.#problem !== undefined) {
+      this.#port.environment.log.info(`singleton ${this.#name}: the lease is granted at last`);
+    }
     this.#problem = undefined;
     this.#port.feed({ kind: 'lease-granted', token, ...(previous === undefined ? {} : { previous }) });
   }
@@ -97,7 +99,9 @@ export class LeaseKeeper {
   /** One line when it begins and one when it is over, however often it is tried in between. */
   #denied(why: string, failed = false): void {
     const { log } = this.#port.environment;
-    if (failed && this.#problem !== why) log.warn(`singleton ${this.#name}: the lease cannot be asked for; it is tried again`, { why });
+    if (failed && this.#problem !== why) {
+      log.warn(`singleton ${this.#name}: the lease cannot be asked for; it is tried again`, { why });
+    }
     this.#problem = why;
     const asked = this.lease.retryInMs;
     const retryInMs = asked === undefined ? this.#retryMs : Math.min(this.#retryMs, asked + expiryReserveMs);

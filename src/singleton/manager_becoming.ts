@@ -133,7 +133,10 @@ export function onLeaseGranted(draft: Draft, token: number, previous: number | u
   if (token <= draft.state.epochStarted) {
     draft.effect({ kind: 'release-lease' });
     const started = draft.state.epochStarted;
-    draft.log('warn', 'the lease has a token that is not above the epoch of an earlier instance: not started', { token, started });
+    draft.log('warn', 'the lease has a token that is not above the epoch of an earlier instance: not started', {
+      token,
+      started,
+    });
     return draft.setTimer('acquire', draft.state.config.acquireRetryIntervalMs);
   }
   start(draft, phase.attempt, { token, previous });
@@ -156,10 +159,15 @@ export function onLeaseDenied(draft: Draft, retryInMs: number, why: string): voi
 }
 
 /** The one door to a new instance after a change of host. */
-function start(draft: Draft, attempt: Attempt, lease: { token: number; previous: number | undefined } | undefined): void {
+function start(
+  draft: Draft,
+  attempt: Attempt,
+  lease: { token: number; previous: number | undefined } | undefined,
+): void {
   const kept = draft.state.kept;
   // With a lease, instances may have lived where nobody here could hear of them: the tenures must follow on each other.
-  const usable = kept && kept.epoch >= draft.state.epochStarted && (lease === undefined || lease.previous === kept.epoch) &&
+  const usable = kept && kept.epoch >= draft.state.epochStarted &&
+    (lease === undefined || lease.previous === kept.epoch) &&
     kept.offeredTo.every((uid) => uid === draft.state.selfUid || attempt.replies.get(uid) === 'clear');
   const previous = usable ? kept : undefined;
   const epoch = lease?.token ?? draft.nextEpoch();

@@ -3,6 +3,9 @@ export { SingletonHosted, SingletonHostedAnyway, SingletonStopped } from './even
 export { SingletonKey } from './key.ts';
 export type { SingletonClass, SingletonName } from './naming.ts';
 export { SingletonRegistry, SingletonStateError } from './registry.ts';
+export * from './spawn_errors.ts';
+export type { SpawnSingletonOptions } from './spawn.ts';
+export type { SpawnSupervisor } from './spawn_registration.ts';
 export { StartSingletonOptions, type StartSingletonSettings } from './start_options.ts';
 export { type WarmHandOver, WarmHandOverActor } from './warm_hand_over.ts';
 export type { Ledger } from './sender_stream.ts';

@@ -2,8 +2,9 @@
 import type { ActorOrFactory } from '../actor/actor.ts';
 import type { ActorRef } from '../actor/ref.ts';
 import type { ActorSystem } from '../actor/system.ts';
+import type { KindOption } from '../cluster/cluster_options.ts';
 import type { MemberChange, MembershipNode } from '../cluster/contract.ts';
-import type { HostingClaim, MembershipView, StartedRecord } from '../cluster/member.ts';
+import type { HostingClaim, StartedRecord } from '../cluster/member.ts';
 import { textOf, WireError } from '../cluster/wire_checks.ts';
 import type { Lease } from '../coordination/lease.ts';
 import { limits } from '../limits.ts';
@@ -12,12 +13,14 @@ import type { Envelope } from '../transport/peers_contract.ts';
 import { codes } from '../wire/codes.ts';
 import { eligibleHosts, hostOf, pinKey, roleOf } from './host.ts';
 import { managerPath } from './instance.ts';
+import type { KindName } from './kinds.ts';
 import type { SingletonKey } from './key.ts';
 import { defaultManagerConfig, hasInstance } from './manager.ts';
 import { ManagerActor } from './manager_actor.ts';
 import type { ManagerConfig } from './manager_state.ts';
 import { nameOf, type SingletonClass, type SingletonName, startSettings } from './naming.ts';
 import { Singleton } from './singleton.ts';
+import { SpawnDesk, type SpawnSingletonOptions } from './spawn.ts';
 import { differs, type ResolvedStart, resolveStart, type StartOptionsInput } from './start_options.ts';
 
 export class SingletonStateError extends Error {
@@ -38,6 +41,8 @@ const messageCodes = [
 
 export interface RegistryOptions {
   readonly handOverTimeoutMs: number;
+  /** Kinds this node can make, for `spawn`. */
+  readonly kinds?: readonly KindOption[];
   /** Throws `OptionsError` when a singleton's own time-out breaks the timing rules. */
   readonly checkHandOverTimeout: (family: string, field: string, ms: number) => void;
   /** For leases. */
@@ -51,6 +56,7 @@ export class SingletonRegistry {
   readonly #node: MembershipNode;
   readonly #options: RegistryOptions;
   readonly #singletons = new Map<string, Singleton>();
+  readonly #spawns: SpawnDesk;
   #generation = 0;
   #started: ReadonlyMap<string, StartedRecord> = new Map();
   #hosting: ReadonlyMap<string, HostingClaim> = new Map();
@@ -64,9 +70,20 @@ export class SingletonRegistry {
     this.#node = node;
     this.#options = options;
     for (const code of messageCodes) node.onMessage(code, (peer, envelope) => this.#onMessage(peer, envelope));
-    node.onChange((view, changes) => this.#onChange(view, changes));
+    node.onChange((_view, changes) => this.#onChange(changes));
     node.onSelfDown((down) => this.#onSelfDown(down.why));
     node.onLeaving((done) => this.#onLeaving(done));
+    this.#spawns = new SpawnDesk({
+      system,
+      node,
+      kinds: options.kinds ?? [],
+      start: (settings) => void this.#start(resolveStart(settings)),
+      stop: (name) => this.stop(name),
+      isStarted: (name) => this.isStarted(name),
+      ref: (name) => this.ref(name),
+      ended: () => this.#ended,
+    });
+    this.#publish();
   }
 
   /** Starts the singleton named by the class. Get-or-create: a second start returns the same ref. */
@@ -95,6 +112,21 @@ export class SingletonRegistry {
     singleton.manager.start = undefined;
     singleton.manager.feed({ kind: 'stop' });
     this.#system.resolve('/system/' + managerPath(singleton.name).join('/'))?.stop();
+  }
+
+  /**
+   * Registers the singleton `name` of a kind with the cluster, from any node, and resolves with its ref once a majority knows
+   * it. It runs on the oldest member that has the kind (`ClusterOptions.withKinds`) and carries the role, like any singleton.
+   * The same name, kind and role again is the same singleton.
+   * @throws SpawnError, a closed union with `code` and `retryable`; OptionsError for a bad name or option
+   */
+  spawn<T = any>(name: string, kind: KindName, options: SpawnSingletonOptions = {}): Promise<ActorRef<T>> {
+    return this.#spawns.spawn(name, kind, options);
+  }
+
+  /** Removes a spawned singleton from the cluster: it stops everywhere. False when there is none of that name. */
+  despawn(name: string): boolean {
+    return this.#spawns.despawn(name);
   }
 
   isStarted(name: SingletonName<any>): boolean {
@@ -218,8 +250,8 @@ export class SingletonRegistry {
 
   /** Tells the cluster what this node has started and hosts, whenever either has changed. */
   #publish(): void {
-    if (this.#ended) return;
-    const started = new Map<string, StartedRecord>();
+    if (this.#ended || !this.#spawns) return;
+    const started = new Map<string, StartedRecord>(this.#spawns.marks);
     const hosting = new Map<string, HostingClaim>();
     for (const { name, manager } of this.#singletons.values()) {
       if (manager.state.started && !manager.state.withdrawn) started.set(name, manager.state.started);
@@ -252,14 +284,14 @@ export class SingletonRegistry {
     }
   }
 
-  #onChange(view: MembershipView, changes: readonly MemberChange[]): void {
+  #onChange(changes: readonly MemberChange[]): void {
     for (const change of changes) {
       if (change.kind === 'self-removed') return this.#end();
       if (change.kind === 'member' && change.member.status === 'removed') {
         for (const singleton of this.#singletons.values()) singleton.onMemberGone(change.member.uid);
       }
     }
-    void view;
+    this.#spawns.reconcile();
     for (const singleton of [...this.#singletons.values()]) singleton.onView();
   }
 

@@ -42,7 +42,10 @@ export const codes = {
   acknowledge: 43,
   refuse: 44,
 
+  /** Spawn from any node: [spawn, step, …]. */
+  spawn: 50,
+
   /** Quorum lease, system lane. */
-  leaseAsk: 50,
-  leaseAnswer: 51,
+  leaseAsk: 60,
+  leaseAnswer: 61,
 } as const;

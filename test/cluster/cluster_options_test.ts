@@ -60,6 +60,8 @@ const everything: Required<ClusterSettings> = {
   driftBound: 0.001,
   gateWindowMs: 1_400,
   removalMarginMs: 2_800,
+  leaseVoters: ['10.0.0.1:4000'],
+  leaseMaxTtlMs: 20_000,
   http: false,
 };
 
@@ -87,6 +89,8 @@ describe('ClusterOptions', () => {
       transport: undefined,
       minMembers: 1,
       appVersion: '',
+      leaseVoters: [],
+      leaseMaxTtlMs: 30_000,
       http: true,
     });
     assertEquals([downing.name, timing.heartbeatMs], ['keep-majority', 500]);
@@ -168,6 +172,8 @@ describe('bad options are refused, each with family, field, value and rule', () 
     driftBound: [NaN, -1, Infinity, 1],
     gateWindowMs: [NaN, -1, 0, Infinity, 2 ** 31],
     removalMarginMs: [NaN, -1, Infinity, 2 ** 31, 100],
+    leaseVoters: ['h:1', ['h'], ['h:0'], [7], Array.from({ length: 32 }, (_, i) => `h:${i + 1}`)],
+    leaseMaxTtlMs: [NaN, -1, 0, 99, Infinity, 2 ** 31],
     http: ['on', 1, null],
   };
   for (const [field, values] of Object.entries(bad)) {

@@ -198,3 +198,70 @@ describe('the join', () => {
     await harness.until(() => whole(nodes), 3_000);
   });
 });
+
+describe('a process that comes back after a lost split', () => {
+  test('rule 5: founds no rival while the side that was kept is behind the cut, and joins it after the heal', async () => {
+    const harness = new Harness();
+    const nodes: TestNode[] = [];
+    for (const address of seeds) nodes.push(await harness.add(address, seeds));
+    for (const last of [4, 5]) nodes.push(await harness.add(`10.0.0.${last}:4000`, seeds));
+    await harness.until(() => whole(nodes), 4_000);
+    // The two youngest of the seeds are cut off: a minority of the members, a majority of the seed list.
+    const losers = nodes.slice(1, 3);
+    const winners = [nodes[0], ...nodes.slice(3)] as TestNode[];
+    harness.cutAll(losers, winners);
+    await harness.until(() => losers.every((one) => one.node.ended() !== undefined), 8_000);
+    const back: TestNode[] = [];
+    for (const one of losers) {
+      const previous = one.node.ended();
+      one.stop();
+      await harness.environment.elapse(10);
+      back.push(await harness.add(one.address, seeds, { previous }));
+    }
+    await harness.until(() => whole(winners), 8_000);
+    await harness.environment.elapse(30_000);
+    for (const one of back) {
+      assertEquals(one.node.view().clusterId, undefined);
+      assertStringIncludes(one.node.readiness() ?? '', 'may still be in it');
+    }
+    harness.healAll(losers, winners);
+    await harness.until(() => whole([...winners, ...back]), 8_000);
+  });
+
+  test('S2: founds again when all were downed and come back, one of them never', async () => {
+    const harness = new Harness();
+    const nodes: TestNode[] = [];
+    for (const address of seeds) nodes.push(await harness.add(address, seeds));
+    await harness.until(() => whole(nodes), 4_000);
+    for (const one of nodes) for (const other of nodes) one.node.down(other.address);
+    await harness.until(() => nodes.every((one) => one.node.ended() !== undefined), 1_000);
+    const back: TestNode[] = [];
+    for (const one of nodes.slice(0, 2)) {
+      const previous = one.node.ended();
+      one.stop();
+      await harness.environment.elapse(10);
+      back.push(await harness.add(one.address, seeds, { previous }));
+    }
+    nodes[2]?.crash();
+    await harness.until(() => whole(back), 12_000);
+  });
+
+  test('an empty seed list is no way around it', async () => {
+    const harness = new Harness();
+    const first = await harness.add(seeds[0], []);
+    const nodes = [first];
+    for (const address of seeds.slice(1)) nodes.push(await harness.add(address, [first.address]));
+    await harness.until(() => whole(nodes), 4_000);
+    const rest = nodes.slice(1);
+    harness.cutAll([first], rest);
+    await harness.until(() => first.node.ended() !== undefined, 8_000);
+    const previous = first.node.ended();
+    first.stop();
+    await harness.environment.elapse(10);
+    const back = await harness.add(first.address, [], { previous });
+    await harness.environment.elapse(10_000);
+    assertEquals(back.node.view().clusterId, undefined);
+    harness.healAll([first], rest);
+    await harness.until(() => whole([back, ...rest]), 8_000);
+  });
+});

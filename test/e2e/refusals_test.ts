@@ -1,3 +1,4 @@
+import { get } from 'node:http';
 import { describe, test } from 'node:test';
 import { assert, assertEquals, assertFalse, assertMatch } from '@std/assert';
 import { socketPath, subprotocol } from '../../src/transport/websocket_transport.ts';
@@ -76,6 +77,17 @@ async function sendAndWait(node: TestNode, frames: readonly Uint8Array<ArrayBuff
   await withDeadline(closed, () => `${node.line.runtime} closes the socket`);
 }
 
+/** `GET /jobs` with headers that `fetch` would not send. */
+function statusOf(node: TestNode, headers: Record<string, string>): Promise<number | undefined> {
+  return new Promise((resolve, reject) => {
+    const sent = get(new URL('/jobs', node.line.url), { headers, agent: false }, (response) => {
+      response.resume();
+      resolve(response.statusCode);
+    });
+    sent.on('error', reject);
+  });
+}
+
 describe('a node survives what strangers send', () => {
   for (const runtime of runtimes) {
     test(
@@ -93,6 +105,17 @@ describe('a node survives what strangers send', () => {
         await ready(node);
         await sameCluster(nodes);
         assertEquals(node.process.exit, undefined);
+      }),
+    );
+
+    test(
+      `without a token, no page of another site gives jobs (${runtime})`,
+      scene(async (s) => {
+        const node = await s.startReady(runtime);
+        assertEquals(await statusOf(node, {}), 200);
+        assertEquals(await statusOf(node, { origin: 'http://localhost:3000' }), 200);
+        assertEquals(await statusOf(node, { origin: 'https://evil.example' }), 403);
+        assertEquals(await statusOf(node, { host: 'rebind.example' }), 403);
       }),
     );
 

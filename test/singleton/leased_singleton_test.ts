@@ -1,12 +1,21 @@
 /** Whole clusters with a lease, on one virtual clock. */
 import { test } from 'node:test';
-import { assert, assertEquals, assertGreater, assertLess, assertLessOrEqual, assertStringIncludes, assertThrows } from '@std/assert';
+import {
+  assert,
+  assertEquals,
+  assertGreater,
+  assertLess,
+  assertLessOrEqual,
+  assertStringIncludes,
+  assertThrows,
+} from '@std/assert';
 import { Actor } from '../../src/actor/actor.ts';
 import { FencedError } from '../../src/actor/errors.ts';
 import { OptionsError } from '../../src/actor/options.ts';
 import { MemoryLease, MemoryLeaseStore } from '../../src/coordination/memory_lease.ts';
 import type { LeaseStore } from '../../src/coordination/lease_store.ts';
 import { resolveLease } from '../../src/coordination/lease.ts';
+import { QuorumLease } from '../../src/coordination/quorum_lease.ts';
 import { StoreLease } from '../../src/coordination/store_lease.ts';
 import { SingletonKey } from '../../src/singleton/key.ts';
 import { resolveStart, StartSingletonOptions } from '../../src/singleton/start_options.ts';
@@ -23,10 +32,15 @@ async function scene(size: number, options: { stopMs?: number; acquireRetryInter
   const store = new MemoryLeaseStore(cluster.environment.clock);
   const faults = new FaultyStore(store);
   const lease = (of: LeaseStore = faults) => (context: Parameters<ReturnType<typeof MemoryLease.factory>>[0]) =>
-    new StoreLease(of, resolveLease('Lease', { name: context.name, owner: context.owner, ttlMs }, 10), cluster.environment);
+    new StoreLease(
+      of,
+      resolveLease('Lease', { name: context.name, owner: context.owner, ttlMs }, 10),
+      cluster.environment,
+    );
   await cluster.grow(size, { http: options.http ?? false });
   const { acquireRetryIntervalMs = 5_000 } = options;
-  const start = (at: number) => cluster.nodes[at]!.cluster.singleton.start(Counter, { lease: lease(), acquireRetryIntervalMs });
+  const start = (at: number) =>
+    cluster.nodes[at]!.cluster.singleton.start(Counter, { lease: lease(), acquireRetryIntervalMs });
   const owner = (at: number) => `${cluster.nodes[at]!.address}#${cluster.nodes[at]!.cluster.uid}`;
   const refs = cluster.nodes.map((_, at) => start(at));
   const manager = (at: number) => cluster.nodes[at]!.cluster.singleton.find('counter')!.manager;
@@ -100,7 +114,9 @@ test('the lease is seen from outside: detail, metrics, and the reason why nobody
   await cluster.pass(100);
   assertEquals(journal.live, 0);
   const [status, ready] = await get('/ready');
-  assertEquals([status, JSON.parse(ready).reasons], [200, ['Singleton counter waits for its lease: another owner has it.']]);
+  assertEquals([status, JSON.parse(ready).reasons], [200, [
+    'Singleton counter waits for its lease: another owner has it.',
+  ]]);
   assertStringIncludes(JSON.parse((await get('/cluster/singletons/counter'))[1]).problem, 'waits for its lease');
   assertStringIncludes((await get('/metrics'))[1], 'singlet_lease_total{singleton="counter",what="lost"} 1');
 });
@@ -158,12 +174,14 @@ test('R16: a handler that runs on after the loss is fenced: it cannot tell, repl
       outcomes.push(`fence ${this.context.fence()}`);
       const { sender, self } = this.context;
       await new Promise<void>((resolve) => inside = resolve);
-      for (const [name, act] of Object.entries({
-        tell: () => self.tell('x', self),
-        reply: () => sender.tell('late'),
-        spawn: () => this.context.spawn(Slow, 'child'),
-        fence: () => this.context.fence(),
-      })) {
+      for (
+        const [name, act] of Object.entries({
+          tell: () => self.tell('x', self),
+          reply: () => sender.tell('late'),
+          spawn: () => this.context.spawn(Slow, 'child'),
+          fence: () => this.context.fence(),
+        })
+      ) {
         try {
           act();
           outcomes.push(`${name} passed`);
@@ -188,11 +206,40 @@ test('R16: a handler that runs on after the loss is fenced: it cannot tell, repl
 test('the options: a factory or a lease, an interval, and a clear error for anything else', () => {
   const { factory } = MemoryLease;
   const lease = factory(new MemoryLeaseStore(), { ttlMs });
-  const options = StartSingletonOptions.create().withTypeName('x').withActor(() => new (class extends Actor {
-    onReceive(): void {}
-  })()).withLease(lease).withAcquireRetryIntervalMs(700);
+  const options = StartSingletonOptions.create().withTypeName('x').withActor(() =>
+    new (class extends Actor {
+      onReceive(): void {}
+    })()
+  ).withLease(lease).withAcquireRetryIntervalMs(700);
   assertEquals(resolveStart(options.settings).acquireRetryIntervalMs, 700);
   assertEquals(resolveStart(options.settings).lease, lease);
   assertThrows(() => resolveStart({ ...options.settings, lease: {} as never }), OptionsError, 'lease');
-  assertThrows(() => resolveStart({ ...options.settings, acquireRetryIntervalMs: 0 }), OptionsError, 'acquireRetryIntervalMs');
+  assertThrows(
+    () => resolveStart({ ...options.settings, acquireRetryIntervalMs: 0 }),
+    OptionsError,
+    'acquireRetryIntervalMs',
+  );
+});
+
+test('the cluster itself as the arbiter: voters vote, the lease moves with a leave, and a crash is followed in time', async () => {
+  const journal = new Journal();
+  const Counter = counterClass(journal);
+  const cluster = new MemoryCluster();
+  const leaseVoters = ['127.0.0.1:101', '127.0.0.1:102', '127.0.0.1:103'];
+  await cluster.grow(4, { leaseVoters, leaseMaxTtlMs: ttlMs });
+  const lease = QuorumLease.factory({ ttlMs });
+  const refs = cluster.nodes.map((node) => node.cluster.singleton.start(Counter, { lease, acquireRetryIntervalMs: 500 }));
+  await cluster.until(() => journal.live === 1);
+  const manager = (at: number) => cluster.nodes[at]!.cluster.singleton.find('counter')!.manager;
+  const first = manager(0).claim!.epoch;
+  assertGreater(first, 1_000_000_000_000);
+  await cluster.pass(3 * ttlMs);
+  assertEquals(journal.lines.length, 1);
+  for (let n = 0; n < 50; n += 1) refs[3]!.tell(n);
+  await cluster.leave(cluster.nodes[0]!);
+  for (let n = 50; n < 100; n += 1) refs[3]!.tell(n);
+  await cluster.until(() => journal.got.length === 100);
+  assertEquals(journal.got, Array.from({ length: 100 }, (_, n) => n));
+  assertGreater(manager(0).claim!.epoch, first);
+  assertEquals([journal.live, journal.peak], [1, 1]);
 });

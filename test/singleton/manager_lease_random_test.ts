@@ -18,10 +18,12 @@ function disturb(world: LeaseWorld, alive: readonly ToyNode[]): void {
   else if (what < 0.03 && someone && others.length > 0 && !world.cutOff.has(someone.uid)) world.leave(someone);
   else if (what < 0.035 && someone && others.length > 0) world.crash(someone);
   else if (what < 0.042 && someone && others.length > 0 && !world.cutOff.has(someone.uid)) world.cut(someone);
-  else if (what < 0.047) for (const uid of [...world.cutOff].slice(0, 1)) {
-    const node = world.nodes.get(uid)!;
-    if (node.alive) world.notice(node);
-    world.cutOff.delete(uid);
+  else if (what < 0.047) {
+    for (const uid of [...world.cutOff].slice(0, 1)) {
+      const node = world.nodes.get(uid)!;
+      if (node.alive) world.notice(node);
+      world.cutOff.delete(uid);
+    }
   } else world.step(0.2);
 }
 

@@ -33,7 +33,7 @@ describe('instance registry', () => {
   test('S1: an older instance that handles after a younger was born', async () => {
     const { world, registry, a, b } = setUp();
     const first = registry.born('s', a);
-    registry.born('s', b);
+    registry.handling(registry.born('s', b))();
     registry.handling(first);
     await breaks(world, 'S1: s on a/1');
   });
@@ -50,9 +50,10 @@ describe('instance registry', () => {
     const first = registry.born('s', a);
     registry.handling(first);
     a.suspend();
-    registry.born('s', b);
+    const second = registry.born('s', b);
     await world.advance(10);
     assertEquals(registry.statistics.frozenHandlers, 1);
+    registry.handling(second)();
     registry.handling(first);
     await breaks(world, 'S1');
   });
@@ -87,9 +88,22 @@ describe('instance registry', () => {
     const second = registry.born('s', b);
     registry.handling(first)();
     await world.advance(10);
-    registry.born('s', a);
+    registry.handling(registry.born('s', a))();
     registry.handling(second);
     await breaks(world, 'S1: s on b/1');
+  });
+
+  test('a fork is counted, and its survivor may go on', async () => {
+    const { world, a, b } = setUp();
+    const registry = new InstanceRegistry(world, false, (older, younger) => older.process !== younger.process);
+    const first = registry.born('s', a);
+    registry.handling(registry.born('s', b))();
+    registry.handling(first)();
+    await world.advance(10);
+    assertEquals(registry.statistics.forks, 1);
+    registry.handling(registry.born('s', a))();
+    registry.handling(first);
+    await breaks(world, 'S1: s on a/1');
   });
 
   test('S5: an epoch that does not grow, but for a restart in place', async () => {
