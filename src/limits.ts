@@ -82,6 +82,10 @@ export const limits = {
   leaseNames: 10_000,
   /** Voters of the quorum lease. */
   leaseVoters: 31,
+  /** Characters of one answer of a lease's backend. */
+  leaseAnswerChars: 1024 * 1024,
+  /** Endpoints of one etcd cluster. */
+  etcdEndpoints: 16,
   /** Milliseconds a node that leaves or is down waits for its leases to be released. */
   leaseReleaseMs: 5_000,
   roleChars: 64,

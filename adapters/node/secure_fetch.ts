@@ -1,4 +1,4 @@
-/** The global `fetch` of Node takes no certificate authority; `node:https` does. GET without a body is all that is needed. */
+/** The global `fetch` of Node takes no certificate authority; `node:https` does. Bodies are text. */
 import { request } from 'node:https';
 import { Readable } from 'node:stream';
 
@@ -15,6 +15,6 @@ export function secureFetch(url: string, init: RequestInit, ca: string): Promise
       resolve(new Response(body, { status, headers: answer }));
     });
     outgoing.on('error', reject);
-    outgoing.end();
+    outgoing.end(typeof init.body === 'string' ? init.body : undefined);
   });
 }

@@ -10,7 +10,11 @@ export declare function assertExists<T>(actual: T, message?: string): asserts ac
 export declare function assertStringIncludes(actual: string, expected: string, message?: string): void;
 export declare function assertMatch(actual: string, expected: RegExp, message?: string): void;
 export declare function assertArrayIncludes<T>(actual: readonly T[], expected: readonly T[], message?: string): void;
-export declare function assertInstanceOf<T>(actual: unknown, type: Constructor<T>, message?: string): asserts actual is T;
+export declare function assertInstanceOf<T>(
+  actual: unknown,
+  type: Constructor<T>,
+  message?: string,
+): asserts actual is T;
 export declare function assertGreater<T>(actual: T, expected: T, message?: string): void;
 export declare function assertGreaterOrEqual<T>(actual: T, expected: T, message?: string): void;
 export declare function assertLess<T>(actual: T, expected: T, message?: string): void;

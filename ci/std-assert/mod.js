@@ -40,7 +40,9 @@ export function assertStringIncludes(actual, expected, message) {
   }
 }
 export function assertMatch(actual, expected, message) {
-  if (!expected.test(actual)) throw new AssertionError(message || `Expected ${JSON.stringify(actual)} to match ${expected}`);
+  if (!expected.test(actual)) {
+    throw new AssertionError(message || `Expected ${JSON.stringify(actual)} to match ${expected}`);
+  }
 }
 export function assertArrayIncludes(actual, expected, message) {
   for (const item of expected) {
@@ -74,10 +76,16 @@ export function assertLessOrEqual(actual, expected, message) {
 }
 const checkError = (error, type, includes, message) => {
   if (type && !(error instanceof type)) {
-    throw new AssertionError(`${message ?? 'Wrong error'}: expected ${type.name}, got ${error?.constructor?.name}: ${error?.message}`);
+    throw new AssertionError(
+      `${message ?? 'Wrong error'}: expected ${type.name}, got ${error?.constructor?.name}: ${error?.message}`,
+    );
   }
   if (includes && !String(error?.message).includes(includes)) {
-    throw new AssertionError(`${message ?? 'Wrong error'}: expected a message with ${JSON.stringify(includes)}, got ${JSON.stringify(error?.message)}`);
+    throw new AssertionError(
+      `${message ?? 'Wrong error'}: expected a message with ${JSON.stringify(includes)}, got ${
+        JSON.stringify(error?.message)
+      }`,
+    );
   }
   return error;
 };

@@ -155,7 +155,9 @@ function directImports(files: readonly SourceFile[]): Set<string> {
     const folder = path.slice(0, path.lastIndexOf('/'));
     for (const { specifier, typeOnly } of listImports(text)) {
       // The contract suites run against the adapter of whatever runtime runs them.
-      if (specifier === '#runtime' && folder === 'test/contract') for (const adapter of adapters) imported.add(adapter);
+      if (specifier === '#runtime' && folder === 'test/contract') {
+        for (const adapter of adapters) imported.add(adapter);
+      }
       const target = typeOnly ? undefined : resolvePath(path, specifier);
       if (target === undefined) continue;
       const mirrored = mirrorOf(target);

@@ -88,7 +88,9 @@ export function resolveClusterOptions(
     transport: settings.transport,
     minMembers: settings.minMembers ?? 1,
     appVersion: settings.appVersion ?? '',
-    leaseVoters: Object.freeze(unique((settings.leaseVoters ?? []).map((voter) => voter.toLowerCase())).toSorted(compareText)),
+    leaseVoters: Object.freeze(
+      unique((settings.leaseVoters ?? []).map((voter) => voter.toLowerCase())).toSorted(compareText),
+    ),
     leaseMaxTtlMs: settings.leaseMaxTtlMs ?? 30_000,
     http: settings.http ?? true,
   };
@@ -124,7 +126,10 @@ function leaseFields({ leaseVoters, leaseMaxTtlMs }: ResolvedClusterOptions): [k
   if (leaseVoters.length === 0) return [];
   const list = leaseVoters.join(' ');
   const sum = crc32(new TextEncoder().encode(list)).toString(16);
-  return [['leaseVoters', list.length <= 200 ? list : `${leaseVoters.length} (${sum})`], ['leaseMaxTtlMs', leaseMaxTtlMs]];
+  return [['leaseVoters', list.length <= 200 ? list : `${leaseVoters.length} (${sum})`], [
+    'leaseMaxTtlMs',
+    leaseMaxTtlMs,
+  ]];
 }
 
 /** In words, what two fingerprints disagree about: `gateWindowMs: 1500 here, 1000 there`. */

@@ -11,5 +11,7 @@ export {
 } from './lease.ts';
 export type { LeaseStore, ReleaseAnswer, StoreAnswer, StoreRequest } from './lease_store.ts';
 export { MemoryLease, MemoryLeaseStore } from './memory_lease.ts';
+export { EtcdLease, type EtcdSettings } from './etcd_lease.ts';
+export type { HttpMeans } from './http_means.ts';
 export { QuorumLease } from './quorum_lease.ts';
 export { type LeaseCounts, StoreLease } from './store_lease.ts';

@@ -26,3 +26,4 @@ export {
   type WriterIdentity,
   writerIdentityExtension,
 } from './stores.ts';
+export { checkOptions, OptionsError, type Rules, rules } from '../actor/options.ts';

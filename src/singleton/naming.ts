@@ -1,5 +1,5 @@
 /** How singletons are named and started: the calling shapes of the API, brought into one. */
-import { type ActorOrFactory, isActorClass } from '../actor/actor.ts';
+import { type Actor, type ActorOrFactory, isActorClass } from '../actor/actor.ts';
 import { OptionsError } from '../actor/options.ts';
 import { SingletonKey } from './key.ts';
 import {
@@ -10,9 +10,10 @@ import {
 } from './start_options.ts';
 
 /** A class of actors that says which singleton it is. */
-export type SingletonClass<T> = (new (...args: any[]) => { onReceive(message: T): void | Promise<void> }) & {
-  readonly singleton: SingletonKey<T>;
-};
+export type SingletonClass<T> = (abstract new (...args: never[]) => Actor<T>) & { readonly singleton: SingletonKey<T> };
+
+/** One that needs no constructor arguments, so that no factory is needed. */
+export type SimpleSingletonClass<T> = (new () => Actor<T>) & { readonly singleton: SingletonKey<T> };
 
 export type SingletonName<T> = SingletonClass<T> | SingletonKey<T> | string;
 

@@ -1,5 +1,5 @@
 /** `cluster.singleton`: the singletons of one node, and the routing of messages about them. */
-import type { ActorOrFactory } from '../actor/actor.ts';
+import type { Actor, ActorOrFactory } from '../actor/actor.ts';
 import type { ActorRef } from '../actor/ref.ts';
 import type { ActorSystem } from '../actor/system.ts';
 import type { KindOption } from '../cluster/cluster_options.ts';
@@ -18,7 +18,7 @@ import type { SingletonKey } from './key.ts';
 import { defaultManagerConfig, hasInstance } from './manager.ts';
 import { ManagerActor } from './manager_actor.ts';
 import type { ManagerConfig } from './manager_state.ts';
-import { nameOf, type SingletonClass, type SingletonName, startSettings } from './naming.ts';
+import { nameOf, type SimpleSingletonClass, type SingletonClass, type SingletonName, startSettings } from './naming.ts';
 import { Singleton } from './singleton.ts';
 import { SpawnDesk, type SpawnSingletonOptions } from './spawn.ts';
 import { differs, type ResolvedStart, resolveStart, type StartOptionsInput } from './start_options.ts';
@@ -87,13 +87,9 @@ export class SingletonRegistry {
   }
 
   /** Starts the singleton named by the class. Get-or-create: a second start returns the same ref. */
-  start<T>(type: SingletonClass<T>): ActorRef<T>;
-  start<T>(type: SingletonClass<T>, options: StartOptionsInput<T>): ActorRef<T>;
-  start<T>(
-    type: SingletonClass<T>,
-    factory: () => InstanceType<SingletonClass<T>>,
-    options?: StartOptionsInput<T>,
-  ): ActorRef<T>;
+  start<T>(type: SimpleSingletonClass<T>): ActorRef<T>;
+  start<T>(type: SimpleSingletonClass<T>, options: StartOptionsInput<T>): ActorRef<T>;
+  start<T>(type: SingletonClass<T>, factory: () => Actor<T>, options?: StartOptionsInput<T>): ActorRef<T>;
   start<T>(key: SingletonKey<T>, actor: ActorOrFactory<T>, options?: StartOptionsInput<T>): ActorRef<T>;
   start<T>(options: StartOptionsInput<T>): ActorRef<T>;
   start(first: any, second?: any, third?: any): ActorRef<any> {

@@ -2,7 +2,13 @@
 import { describe, test } from 'node:test';
 import { assertEquals, assertInstanceOf, assertRejects } from '@std/assert';
 import { FencedError, OptionsError } from '../../src/mod.ts';
-import { type Journal, JournalConcurrencyError, type NewEvent, type StoredEvent, type Writer } from '../../src/persistence/mod.ts';
+import {
+  type Journal,
+  JournalConcurrencyError,
+  type NewEvent,
+  type StoredEvent,
+  type Writer,
+} from '../../src/persistence/mod.ts';
 import { SerializationError } from '../../src/wire/errors.ts';
 
 export interface JournalUnderTest {
@@ -124,18 +130,21 @@ export function journalContract(
       await journal.append('a', eventsOf(2), second.highestSeq, second.writer);
     });
 
-    on('rule 10: a higher claim of another cluster makes a starter go above it, and its successors too', async (journal) => {
-      const { writer: foreign } = await journal.claim('a', writerOf(1_000, 'u', 'other'));
-      const { writer: mine } = await journal.claim('a', writerOf(10, 'v', 'mine'));
-      assertEquals(mine.epoch > 1_000, true);
-      await assertRejects(() => journal.append('a', eventsOf('no'), 0, foreign), FencedError);
-      await journal.append('a', eventsOf(1), 0, mine);
-      const { writer: next } = await journal.claim('a', writerOf(11, 'w', 'mine'));
-      assertEquals(next.epoch > mine.epoch, true);
-      await assertRejects(() => journal.append('a', eventsOf('no'), 1, mine), FencedError);
-      await assertRejects(() => journal.claim('a', writerOf(10, 'v', 'mine')), FencedError);
-      await journal.append('a', eventsOf(2), 1, next);
-    });
+    on(
+      'rule 10: a higher claim of another cluster makes a starter go above it, and its successors too',
+      async (journal) => {
+        const { writer: foreign } = await journal.claim('a', writerOf(1_000, 'u', 'other'));
+        const { writer: mine } = await journal.claim('a', writerOf(10, 'v', 'mine'));
+        assertEquals(mine.epoch > 1_000, true);
+        await assertRejects(() => journal.append('a', eventsOf('no'), 0, foreign), FencedError);
+        await journal.append('a', eventsOf(1), 0, mine);
+        const { writer: next } = await journal.claim('a', writerOf(11, 'w', 'mine'));
+        assertEquals(next.epoch > mine.epoch, true);
+        await assertRejects(() => journal.append('a', eventsOf('no'), 1, mine), FencedError);
+        await assertRejects(() => journal.claim('a', writerOf(10, 'v', 'mine')), FencedError);
+        await journal.append('a', eventsOf(2), 1, next);
+      },
+    );
 
     on('R129: an append of many events is whole or absent', async (journal) => {
       const { writer } = await journal.claim('a', writerOf(1));
@@ -188,7 +197,9 @@ export function journalContract(
     on('R135: payloads go through the codec', async (journal, { reopen }) => {
       const { writer } = await journal.claim('a', writerOf(1));
       const state = { list: [1] };
-      const rich = [new Date(5), new Map([[1, 'x']]), new Set([2n]), new Uint8Array([1, 2]), undefined, null, { a: NaN }];
+      const rich = [new Date(5), new Map([[1, 'x']]), new Set([2n]), new Uint8Array([1, 2]), undefined, null, {
+        a: NaN,
+      }];
       const appended = journal.append('a', eventsOf(state, ...rich), 0, writer);
       state.list.push(2);
       await appended;

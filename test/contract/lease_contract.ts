@@ -78,23 +78,26 @@ export function leaseContract({ title, skip = false, bench: makeBench, slackMs =
       await bench.settle(a.release());
     });
 
-    scene('R73, R74: it is renewed, and its deadline stays ahead of the clock by at most a term', async (bench, name) => {
-      const a = bench.open(name, 'a#1');
-      let losses = 0;
-      a.onLost(() => losses += 1);
-      const before = bench.now();
-      assert(await bench.settle(a.acquire()));
-      assertGreater(a.deadline, before);
-      for (let step = 0; step < 8; step += 1) {
-        await bench.elapse(bench.ttlMs / 3);
-        assert(a.checkAlive(), `alive at step ${step}`);
-        assertLessOrEqual(a.deadline, bench.now() + bench.ttlMs);
-      }
-      assertEquals(losses, 0);
-      await bench.settle(a.release());
-      assert(!a.checkAlive());
-      assertEquals(losses, 0, 'a release is no loss');
-    });
+    scene(
+      'R73, R74: it is renewed, and its deadline stays ahead of the clock by at most a term',
+      async (bench, name) => {
+        const a = bench.open(name, 'a#1');
+        let losses = 0;
+        a.onLost(() => losses += 1);
+        const before = bench.now();
+        assert(await bench.settle(a.acquire()));
+        assertGreater(a.deadline, before);
+        for (let step = 0; step < 8; step += 1) {
+          await bench.elapse(bench.ttlMs / 3);
+          assert(a.checkAlive(), `alive at step ${step}`);
+          assertLessOrEqual(a.deadline, bench.now() + bench.ttlMs);
+        }
+        assertEquals(losses, 0);
+        await bench.settle(a.release());
+        assert(!a.checkAlive());
+        assertEquals(losses, 0, 'a release is no loss');
+      },
+    );
 
     scene('R83: a release lets another in at once, and the token grows over releases', async (bench, name) => {
       const [a, b] = [bench.open(name, 'a#1'), bench.open(name, 'b#1')];
@@ -139,30 +142,33 @@ export function leaseContract({ title, skip = false, bench: makeBench, slackMs =
       await bench.settle(b.release());
     });
 
-    scene('R74, R75, R81: errors are outlived within the term; when they last, it is lost once', async (bench, name) => {
-      if (bench.breakFor === undefined) return;
-      const [a, b] = [bench.open(name, 'a#1'), bench.open(name, 'b#1')];
-      const reasons: string[] = [];
-      a.onLost((reason) => reasons.push(reason));
-      assert(await bench.settle(a.acquire()));
-      bench.breakFor('a#1');
-      await bench.elapse(bench.ttlMs * 0.6);
-      bench.breakFor(undefined);
-      await bench.elapse(bench.ttlMs * 0.6);
-      assert(a.checkAlive(), 'one hiccup is no loss');
-      assertEquals(reasons, []);
-      bench.breakFor('a#1');
-      await bench.elapse(bench.ttlMs * 1.1);
-      assert(!a.checkAlive());
-      assertEquals(reasons.length, 1);
-      assert(reasons[0]!.length > 0);
-      await acquireInTime(bench, b, bench.ttlMs + slackMs);
-      bench.breakFor(undefined);
-      await bench.elapse(bench.ttlMs / 2);
-      assert(!a.checkAlive(), 'nothing is renewed after a loss');
-      assertEquals(await bench.settle(a.acquire()), false);
-      await bench.settle(b.release());
-    });
+    scene(
+      'R74, R75, R81: errors are outlived within the term; when they last, it is lost once',
+      async (bench, name) => {
+        if (bench.breakFor === undefined) return;
+        const [a, b] = [bench.open(name, 'a#1'), bench.open(name, 'b#1')];
+        const reasons: string[] = [];
+        a.onLost((reason) => reasons.push(reason));
+        assert(await bench.settle(a.acquire()));
+        bench.breakFor('a#1');
+        await bench.elapse(bench.ttlMs * 0.6);
+        bench.breakFor(undefined);
+        await bench.elapse(bench.ttlMs * 0.6);
+        assert(a.checkAlive(), 'one hiccup is no loss');
+        assertEquals(reasons, []);
+        bench.breakFor('a#1');
+        await bench.elapse(bench.ttlMs * 1.1);
+        assert(!a.checkAlive());
+        assertEquals(reasons.length, 1);
+        assert(reasons[0]!.length > 0);
+        await acquireInTime(bench, b, bench.ttlMs + slackMs);
+        bench.breakFor(undefined);
+        await bench.elapse(bench.ttlMs / 2);
+        assert(!a.checkAlive(), 'nothing is renewed after a loss');
+        assertEquals(await bench.settle(a.acquire()), false);
+        await bench.settle(b.release());
+      },
+    );
 
     scene('R76: a backend that is gone makes acquire and release reject, and nothing is held', async (bench, name) => {
       if (bench.breakFor === undefined) return;

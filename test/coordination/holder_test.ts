@@ -1,6 +1,13 @@
 import { describe, test } from 'node:test';
 import { assert, assertEquals } from '@std/assert';
-import { hold, type HolderEffect, type HolderEvent, type HolderState, initialHolder, isHeld } from '../../src/coordination/holder.ts';
+import {
+  hold,
+  type HolderEffect,
+  type HolderEvent,
+  type HolderState,
+  initialHolder,
+  isHeld,
+} from '../../src/coordination/holder.ts';
 import { resolveLease } from '../../src/coordination/lease.ts';
 
 const config = resolveLease('L', { name: 'x', owner: 'a', ttlMs: 10_000, driftBound: 0.01 }, 10);
@@ -118,7 +125,9 @@ describe('the holder of a lease', () => {
     const wait = (retryInMs: number) => {
       const copy = new Desk();
       Object.assign(copy, { state: desk.state, now: desk.now, wall: desk.wall });
-      const timer = copy.answer({ kind: 'error', why: 'busy', retryInMs }).find((effect) => effect.kind === 'set-timer');
+      const timer = copy.answer({ kind: 'error', why: 'busy', retryInMs }).find((effect) =>
+        effect.kind === 'set-timer'
+      );
       return timer?.ms;
     };
     assertEquals(wait(2_000), 2_000);

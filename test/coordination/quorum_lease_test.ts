@@ -16,7 +16,10 @@ const ttlMs = 3_000;
 
 class Net {
   readonly environment: ManualEnvironment;
-  readonly nodes = new Map<string, { node: ArbiterNode; handlers: Map<number, (peer: any, envelope: Envelope) => void> }>();
+  readonly nodes = new Map<
+    string,
+    { node: ArbiterNode; handlers: Map<number, (peer: any, envelope: Envelope) => void> }
+  >();
   readonly arbiters = new Map<string, QuorumArbiter>();
   readonly down = new Set<string>();
   #boots = 0;
@@ -38,7 +41,9 @@ class Net {
       },
       sendSystem: (to, envelope) => {
         this.environment.timers.set(1, () => {
-          if (!this.down.has(address) && !this.down.has(to)) this.nodes.get(to)?.handlers.get(envelope[0])?.({ address, uid }, envelope);
+          if (!this.down.has(address) && !this.down.has(to)) {
+            this.nodes.get(to)?.handlers.get(envelope[0])?.({ address, uid }, envelope);
+          }
         });
       },
     };
@@ -77,7 +82,9 @@ class QuorumBench extends VirtualBench {
   }
   override muteFor(owner: string | undefined): void {
     for (const faults of this.#faulty.values()) {
-      const [{ owner: id } = { owner: '' }] = [...this.net.arbiters.values()].filter((arbiter) => arbiter.owner.startsWith((owner ?? '-').replace('#', '-')));
+      const [{ owner: id } = { owner: '' }] = [...this.net.arbiters.values()].filter((arbiter) =>
+        arbiter.owner.startsWith((owner ?? '-').replace('#', '-'))
+      );
       faults.muted = owner === undefined ? undefined : id;
     }
   }
@@ -165,7 +172,9 @@ describe('the quorum lease', () => {
     assert(await settle(lease.acquire()));
     const { handlers } = net.nodes.get('v0:1')!;
     const arbiter = net.arbiters.get('v0:1')!;
-    for (const handler of handlers.values()) handler({ address: 'z:1', uid: 'z' }, [codes.leaseAsk, 'what'] as unknown as Envelope);
+    for (const handler of handlers.values()) {
+      handler({ address: 'z:1', uid: 'z' }, [codes.leaseAsk, 'what'] as unknown as Envelope);
+    }
     assertEquals(arbiter.malformed, 2);
     handlers.get(codes.leaseAnswer)!({ address: 'z:1', uid: 'z' }, [codes.leaseAnswer, 1, 4, true, 2 ** 52]);
     handlers.get(codes.leaseAnswer)!({ address: 'v1:1', uid: 'z' }, [codes.leaseAnswer, 999, 0, 1, 1, 1]);

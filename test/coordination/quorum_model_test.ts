@@ -4,7 +4,12 @@ import { majorityOf } from '../../src/coordination/quorum_voter.ts';
 import { type QuorumHost, QuorumWorld, type WorldOptions } from './quorum_world.ts';
 
 interface History {
-  readonly grants: { readonly token: number; readonly previous: number | undefined; readonly by: string; readonly at: number }[];
+  readonly grants: {
+    readonly token: number;
+    readonly previous: number | undefined;
+    readonly by: string;
+    readonly at: number;
+  }[];
   restarts: number;
   pauses: number;
   /** Grants before this one were forgotten by a majority of the voters. */

@@ -36,7 +36,11 @@ test('each voter counts once, and only those that were asked', () => {
 
 test('who holds it, when a majority may be free, and when votes are split', () => {
   assertEquals(describeHeld(poll(held('x', 300), held('x', 500)), 3), { by: 'x', expiresInMs: 500, split: false });
-  assertEquals(describeHeld(poll(granted(), held('x', 300), held('y', 400)), 3), { by: 'x', expiresInMs: 300, split: true });
+  assertEquals(describeHeld(poll(granted(), held('x', 300), held('y', 400)), 3), {
+    by: 'x',
+    expiresInMs: 300,
+    split: true,
+  });
   assertEquals(describeHeld(poll(granted(), held('x', 300)), 3).split, false, 'the silent one may vote for it too');
   assertEquals(describeHeld(poll(), 3), { by: undefined, expiresInMs: 0, split: false });
 });

@@ -8,7 +8,10 @@ const config = { voters: 1, maxTtlMs: 1_000, driftBound: 0.01 };
 const wall = 1_700_000_000_000;
 
 /** A voter that votes, at time 2 000. */
-function ready(): { voter: Voter; ask: (owner: string, question: Question, now?: number) => ReturnType<Voter['answer']> } {
+function ready(): {
+  voter: Voter;
+  ask: (owner: string, question: Question, now?: number) => ReturnType<Voter['answer']>;
+} {
   const voter = new Voter(config, 0);
   voter.conclude(wall);
   return { voter, ask: (owner, question, now = 2_000) => voter.answer(owner, question, now) };

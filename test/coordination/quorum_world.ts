@@ -161,7 +161,11 @@ export class QuorumWorld {
     const copies = this.random() < share ? 2 : 1;
     for (let copy = 0; copy < copies; copy += 1) {
       if (this.random() < share) continue;
-      const delay = this.calm ? 2 : this.random() < 0.03 ? this.random() * 3 * this.options.ttlMs : 1 + this.random() * 80;
+      const delay = this.calm
+        ? 2
+        : this.random() < 0.03
+        ? this.random() * 3 * this.options.ttlMs
+        : 1 + this.random() * 80;
       this.at(this.now + delay, undefined, () => this.#arrive(from, to, envelope));
     }
   }
@@ -169,7 +173,9 @@ export class QuorumWorld {
   #arrive(from: QuorumHost, to: string, envelope: Envelope): void {
     const host = this.hosts.get(to);
     if (!host || this.cuts.has(`${from.address} ${to}`)) return;
-    if (host.pausedUntil > this.now) return this.at(host.pausedUntil, undefined, () => this.#arrive(from, to, envelope));
+    if (host.pausedUntil > this.now) {
+      return this.at(host.pausedUntil, undefined, () => this.#arrive(from, to, envelope));
+    }
     host.handlers.get(envelope[0])?.({ address: from.address, uid: from.uid }, envelope);
   }
 

@@ -59,7 +59,9 @@ describe('a lease over a store', () => {
   test('many callers share one request', async () => {
     const bench = memory();
     const lease = bench.open('x', 'a');
-    const grants = await bench.settle(Promise.all([lease.acquireWithToken(), lease.acquireWithToken(), lease.acquire()]));
+    const grants = await bench.settle(
+      Promise.all([lease.acquireWithToken(), lease.acquireWithToken(), lease.acquire()]),
+    );
     assertEquals(grants, [{ token: 1, previous: 0 }, { token: 1, previous: 0 }, true]);
     assertEquals(bench.faults.calls, ['a acquire']);
     await bench.settle(Promise.all([lease.release(), lease.release()]));

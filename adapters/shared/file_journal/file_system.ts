@@ -56,7 +56,12 @@ export async function writeAll(file: FileHandle, bytes: Uint8Array, position: nu
  * Replaces a file as a whole: written beside it, synced, renamed, and the directory synced, so that after a crash there is
  * the old content or the new one.
  */
-export async function replaceFile(system: FileSystem, directory: string, name: string, bytes: Uint8Array): Promise<void> {
+export async function replaceFile(
+  system: FileSystem,
+  directory: string,
+  name: string,
+  bytes: Uint8Array,
+): Promise<void> {
   const beside = `${directory}/${name}.tmp`;
   await system.remove(beside);
   const file = await system.open(beside, 'create');

@@ -123,7 +123,9 @@ function judgeRest(bytes: Uint8Array, at: number, segment: number, sealed: boole
   const claimed = left < frameHeaderBytes ? Infinity : claimedLength(bytes, at, segment);
   const end = Math.min(at + claimed, bytes.length);
   if (claimed > left) return { kind: 'torn', detail: `the last write is incomplete: ${left} bytes` };
-  if (hasZeroSector(bytes, at, end)) return { kind: 'torn', detail: `the last write has zeros for content: ${left} bytes` };
+  if (hasZeroSector(bytes, at, end)) {
+    return { kind: 'torn', detail: `the last write has zeros for content: ${left} bytes` };
+  }
   return { kind: 'damaged', detail: `${left} bytes at the end are not as written, and no crash leaves such an end` };
 }
 

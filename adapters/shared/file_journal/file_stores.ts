@@ -1,0 +1,89 @@
+/** Everything persistent actors need, in one directory of one machine. */
+import { checkOptions, OptionsError, type Rules, rules } from '../../../src/persistence/mod.ts';
+import { type DurableStateStore, JournalDurableState } from '../../../src/persistence/mod.ts';
+import type { Codec } from '../../../src/wire/codec.ts';
+import { DirectoryLock, type LockWorld } from './directory_lock.ts';
+import { FileJournal } from './file_journal.ts';
+import { FileSnapshotStore } from './file_snapshot_store.ts';
+import type { FileSystem } from './file_system.ts';
+import { realLockWorld } from './lock_world.ts';
+import { nodeFileSystem } from './node_file_system.ts';
+
+export interface FileStoresOptions {
+  /** Snapshots kept for each id; 0 for all. Default 3. */
+  readonly keepSnapshots?: number;
+  /** A segment of the log that has grown to this is followed by a new one. Default 64 MiB. */
+  readonly segmentBytes?: number;
+  /** For classes of the user among events and states. */
+  readonly codec?: Codec;
+  /** Told of remains that were cut off and of tidying that failed. Default: nobody. */
+  readonly onWarning?: (message: string) => void;
+  /** For tests. Default: the real ones. */
+  readonly system?: FileSystem;
+  readonly lockWorld?: LockWorld;
+}
+
+const optionRules: Rules<FileStoresOptions> = {
+  keepSnapshots: rules.integer(0),
+  segmentBytes: rules.integer(4_096, 1024 * 1024 * 1024),
+  codec: rules.object,
+  onWarning: rules.function,
+  system: rules.object,
+  lockWorld: rules.object,
+};
+
+export interface FileStores {
+  readonly journal: FileJournal;
+  readonly snapshots: FileSnapshotStore;
+  readonly durableState: DurableStateStore;
+  /** Lets what is under way finish, and frees the directory. */
+  close(): Promise<void>;
+}
+
+/**
+ * Opens the stores in `directory`, which is made if its parent exists, and which belongs to one process at a time. Deno
+ * needs `--allow-read` and `--allow-write` for it.
+ * @throws OptionsError, StoreLockedError, StoreDamagedError, StorageError
+ */
+export async function openFileStores(directory: string, options: FileStoresOptions = {}): Promise<FileStores> {
+  if (typeof directory !== 'string' || directory === '') {
+    throw new OptionsError('FileStores', 'directory', directory, 'must be a path');
+  }
+  checkOptions('FileStoresOptions', options, optionRules);
+  const { system = nodeFileSystem, keepSnapshots, segmentBytes, codec, onWarning } = options;
+  await system.makeDirectory(directory);
+  const real = options.lockWorld === undefined ? realLockWorld() : undefined;
+  const world = options.lockWorld ?? real as LockWorld;
+  let lock: DirectoryLock | undefined;
+  const opened: { close(): Promise<void> }[] = [];
+  const close = async (): Promise<void> => {
+    for (const store of opened.splice(0)) await store.close();
+    await lock?.release();
+    real?.end();
+  };
+  try {
+    const taken = lock = await DirectoryLock.take(system, directory, world);
+    const common = {
+      system,
+      checkOwner: () => taken.check(),
+      ...(codec === undefined ? {} : { codec }),
+      ...(onWarning === undefined ? {} : { onWarning }),
+    };
+    const log = { ...common, ...(segmentBytes === undefined ? {} : { segmentBytes }) };
+    const journal = await FileJournal.open({ ...log, directory: `${directory}/journal` });
+    opened.push(journal);
+    const states = await FileJournal.open({ ...log, directory: `${directory}/state` });
+    opened.push(states);
+    const snapshots = await FileSnapshotStore.open({
+      ...common,
+      directory: `${directory}/snapshots`,
+      ...(keepSnapshots === undefined ? {} : { keepN: keepSnapshots }),
+    });
+    opened.push(snapshots);
+    await system.syncDirectory(directory);
+    return { journal, snapshots, durableState: new JournalDurableState(states), close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}

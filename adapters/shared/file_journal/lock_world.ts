@@ -1,0 +1,44 @@
+/** The real world of a directory lock: processes of this machine, timers. */
+import { hostname } from 'node:os';
+import process from 'node:process';
+import type { LockOwner, LockWorld } from './directory_lock.ts';
+
+/** Journals that are open in this process: a lock with its process number and none of these is of an earlier process. */
+const open = new Set<string>();
+
+export function realLockWorld(): LockWorld & { readonly end: () => void } {
+  const uid = crypto.randomUUID();
+  open.add(uid);
+  const self: LockOwner = { host: attempt(hostname) ?? '', pid: attempt(() => process.pid) ?? 0, uid };
+  return {
+    self,
+    now: () => performance.now(),
+    sleep: (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
+    every(ms, run) {
+      const timer = setInterval(run, ms);
+      (timer as unknown as { unref?: () => void }).unref?.();
+      return () => clearInterval(timer);
+    },
+    isGone: (owner) => owner.host === self.host && self.host !== '' && owner.pid > 0 && isGone(owner, self.pid),
+    end: () => open.delete(uid),
+  };
+}
+
+function isGone(owner: LockOwner, ownPid: number): boolean {
+  if (owner.pid === ownPid) return !open.has(owner.uid);
+  try {
+    process.kill(owner.pid, 0);
+    return false;
+  } catch (error) {
+    // Not allowed to ask (Deno without --allow-run) is no answer.
+    return (error as { code?: string }).code === 'ESRCH';
+  }
+}
+
+function attempt<T>(run: () => T): T | undefined {
+  try {
+    return run();
+  } catch {
+    return undefined;
+  }
+}

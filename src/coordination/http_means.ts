@@ -1,0 +1,51 @@
+/** What the leases over HTTP take from the runtime: `fetch` with a certificate authority, files and variables. */
+import { limits } from '../limits.ts';
+
+export interface HttpMeans {
+  fetch(url: string, init: RequestInit, tls?: { readonly ca?: string }): Promise<Response>;
+  readTextFile(path: string): Promise<string>;
+  environmentVariable(name: string): string | undefined;
+}
+
+/** Those of the runtime this code runs on. */
+export async function runtimeMeans(): Promise<HttpMeans> {
+  return (await import('#runtime')).runtime;
+}
+
+export interface HttpAnswer {
+  readonly status: number;
+  /** The JSON body; undefined when there is none that can be read. */
+  readonly body: unknown;
+  /** Milliseconds, from `Retry-After`. */
+  readonly retryInMs: number | undefined;
+}
+
+/** Rejects when there is no answer, or one of an absurd size. */
+export async function readAnswer(response: Response): Promise<HttpAnswer> {
+  const text = await response.text();
+  if (text.length > limits.leaseAnswerChars) throw new Error(`an answer of ${text.length} characters`);
+  const after = Number(response.headers.get('retry-after') ?? NaN);
+  return {
+    status: response.status,
+    body: parse(text),
+    retryInMs: Number.isFinite(after) && after >= 0 ? after * 1_000 : undefined,
+  };
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** A field of something that came from outside; undefined where there is none. */
+export function at(value: unknown, ...path: readonly (string | number)[]): unknown {
+  let current = value;
+  for (const key of path) {
+    if (typeof current !== 'object' || current === null) return undefined;
+    current = (current as Record<string | number, unknown>)[key];
+  }
+  return current;
+}

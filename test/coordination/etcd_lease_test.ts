@@ -1,0 +1,187 @@
+/** Against a real etcd, on the real clock. */
+import { after, before, describe, test } from 'node:test';
+import { assert, assertEquals, assertGreater, assertRejects, assertStringIncludes, assertThrows } from '@std/assert';
+import { OptionsError } from '../../src/actor/options.ts';
+import { realEnvironment } from '../../src/actor/real_environment.ts';
+import { consoleLogger } from '../../src/actor/logger.ts';
+import { EtcdLease, type EtcdSettings } from '../../src/coordination/etcd_lease.ts';
+import { encode } from '../../src/coordination/etcd_gateway.ts';
+import type { HttpMeans } from '../../src/coordination/http_means.ts';
+import { type LeaseBench, leaseContract } from '../contract/lease_contract.ts';
+import { EtcdServer, noEtcd } from './etcd_server.ts';
+
+const ttlMs = 2_000;
+const environment = realEnvironment(consoleLogger('off'));
+const sleep = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
+
+let server: EtcdServer;
+before(async () => {
+  if (noEtcd === false) server = await EtcdServer.start();
+});
+after(() => server?.remove());
+
+/** Means that fail for one owner, or lose its answers. */
+class Wire implements HttpMeans {
+  broken = false;
+  muted = false;
+  readonly urls: string[] = [];
+  readTextFile = () => Promise.reject(new Error('none'));
+  environmentVariable = () => undefined;
+  async fetch(url: string, init: RequestInit): Promise<Response> {
+    this.urls.push(url);
+    if (this.broken) throw new TypeError('connection refused');
+    const answer = await fetch(url, init);
+    if (!this.muted) return answer;
+    await answer.text();
+    throw new TypeError('connection reset');
+  }
+}
+
+class EtcdBench implements LeaseBench {
+  readonly ttlMs = ttlMs;
+  readonly #wires = new Map<string, Wire>();
+  readonly #leases: EtcdLease[] = [];
+  open(name: string, owner: string): EtcdLease {
+    const means = new Wire();
+    this.#wires.set(owner, means);
+    const lease = new EtcdLease({ name, owner, ttlMs, endpoints: [server.url], means }, environment);
+    this.#leases.push(lease);
+    return lease;
+  }
+  elapse = sleep;
+  settle = <T>(promise: Promise<T>) => promise;
+  now = () => environment.clock.now();
+  breakFor(owner: string | undefined): void {
+    for (const [name, wire] of this.#wires) wire.broken = name === owner;
+  }
+  /** The last request of an acquire is applied, its answer lost. */
+  muteFor(owner: string | undefined): void {
+    for (const [name, wire] of this.#wires) {
+      wire.muted = false;
+      if (name !== owner) continue;
+      const { fetch: send } = wire;
+      wire.fetch = (url, init) => {
+        wire.muted = url.endsWith('/txn');
+        return send.call(wire, url, init);
+      };
+    }
+    if (owner === undefined) for (const wire of this.#wires.values()) wire.fetch = Wire.prototype.fetch;
+  }
+  async close(): Promise<void> {
+    for (const lease of this.#leases) lease.abandon();
+  }
+}
+
+leaseContract({ title: 'etcd', skip: noEtcd, bench: async () => new EtcdBench(), slackMs: 1_500 });
+
+const made = (settings: EtcdSettings) => new EtcdLease({ ttlMs, ...settings }, environment);
+
+describe('the etcd lease', () => {
+  const scene = (name: string, run: () => Promise<void>) => test(name, { skip: noEtcd }, run);
+
+  scene('the token is the revision, and the tenure before is known', async () => {
+    const [a, b] = ['a', 'b'].map((owner) => made({ name: 'revisions', owner, endpoints: [server.url] }));
+    const first = await a!.acquireWithToken();
+    await a!.release();
+    const second = await b!.acquireWithToken();
+    assert(first && second && second.token > first.token);
+    assertEquals(second.previous, first.token);
+    await b!.release();
+  });
+
+  scene('a key that an operator deletes is a loss, not a crash', async () => {
+    const lease = made({ name: 'deleted', owner: 'a', endpoints: [server.url] });
+    const lost = new Promise<string>((resolve) => lease.onLost(resolve));
+    assert(await lease.acquire());
+    await fetch(`${server.url}/v3/kv/deleterange`, {
+      method: 'POST',
+      body: JSON.stringify({ key: encode('singlet/leases/deleted/holder') }),
+    }).then((answer) => answer.text());
+    assertStringIncludes(await lost, 'tenure is over');
+    const again = await lease.acquireWithToken();
+    assert(again);
+    await lease.release();
+  });
+
+  scene('an endpoint that refuses or does not answer is passed over', async () => {
+    const means = new Wire();
+    const endpoints = ['http://127.0.0.1:9', server.url];
+    const lease = made({ name: 'endpoints', owner: 'a', endpoints, means });
+    assert(await lease.acquire());
+    await sleep(ttlMs * 1.2);
+    assert(lease.checkAlive());
+    assertEquals(means.urls.filter((url) => url.startsWith('http://127.0.0.1:9/')).length, 1, 'the good one is asked first');
+    await lease.release();
+  });
+
+  scene('an outage longer than the term ends it in time; when etcd is back it can be had', async () => {
+    const lease = made({ name: 'outage', owner: 'a', endpoints: [server.url] });
+    const lost = new Promise<number>((resolve) => lease.onLost(() => resolve(environment.clock.now())));
+    const grant = await lease.acquireWithToken();
+    assert(grant);
+    const { deadline } = lease;
+    server.signal('SIGSTOP');
+    const lostAt = await lost;
+    assert(lostAt <= deadline + ttlMs && !lease.checkAlive());
+    await assertRejects(() => lease.acquire(), Error);
+    server.signal('SIGCONT');
+    for (let tries = 0; tries < 40 && !(await lease.acquire().catch(() => false)); tries += 1) await sleep(100);
+    assertGreater(lease.token, grant.token);
+    await lease.release();
+  });
+
+  scene('with authentication it logs in, again when its token has ended; a bad password is an error', async () => {
+    const call = async (path: string, body: object, token?: string) => {
+      const headers = token === undefined ? undefined : { authorization: token };
+      const answer = await fetch(server.url + path, { method: 'POST', body: JSON.stringify(body), ...(headers ? { headers } : {}) });
+      return await answer.json() as { token?: string };
+    };
+    const root = { name: 'root', password: 'a root password' };
+    await call('/v3/auth/user/add', root);
+    await call('/v3/auth/role/add', { name: 'root' });
+    await call('/v3/auth/user/grant', { user: 'root', role: 'root' });
+    await call('/v3/auth/enable', {});
+    try {
+      const endpoints = [server.url];
+      await assertRejects(() => made({ name: 'auth', owner: 'a', endpoints }).acquire(), Error, 'etcd');
+      const wrong = made({ name: 'auth', owner: 'a', endpoints, username: 'root', password: 'wrong' });
+      await assertRejects(() => wrong.acquire(), Error, 'authentication failed');
+      const means = new Wire();
+      const lease = made({ name: 'auth', owner: 'a', endpoints, username: 'root', password: root.password, means });
+      assert(await lease.acquire());
+      const { fetch: send } = means;
+      let spoilt = 0;
+      means.fetch = (url, init) => {
+        const headers = new Headers(init.headers);
+        if (spoilt === 0 && url.endsWith('/keepalive')) headers.set('authorization', `spoilt.${spoilt += 1}`);
+        return send.call(means, url, { ...init, headers });
+      };
+      await sleep(ttlMs * 1.5);
+      assert(lease.checkAlive());
+      assertEquals([spoilt, means.urls.filter((url) => url.endsWith('/authenticate')).length], [1, 2]);
+      await lease.release();
+    } finally {
+      const { token } = await call('/v3/auth/authenticate', root);
+      await call('/v3/auth/disable', {}, token);
+    }
+  });
+});
+
+test('R77: bad settings are refused, and no password is shown', () => {
+  const good = { name: 'x', owner: 'a', ttlMs, endpoints: ['http://h:1'] };
+  const bad: [EtcdSettings, string][] = [
+    [{ name: undefined as never }, 'EtcdLease.name: is required'],
+    [{ endpoints: [] }, 'EtcdLease.endpoints: must name at least one'],
+    [{ endpoints: ['h:1'] }, 'EtcdLease.endpoints'],
+    [{ endpoints: ['http://h:1/path'] }, 'EtcdLease.endpoints'],
+    [{ endpoints: ['http://u:p@h:1'] }, 'EtcdLease.endpoints'],
+    [{ username: 'u' }, 'EtcdLease.username: must be given together with password'],
+    [{ password: 7 as never }, 'EtcdLease.password'],
+    [{ prefix: '' }, 'EtcdLease.prefix'],
+  ];
+  for (const [change, message] of bad) {
+    const error = assertThrows(() => new EtcdLease({ ...good, ...change }), OptionsError, message);
+    assert(!error.message.includes('7'));
+  }
+  assertThrows(() => EtcdLease.factory({ ttlMs }), OptionsError, 'endpoints');
+});

@@ -1,0 +1,99 @@
+/** A real etcd on loopback for one test file, or the reason why there is none. */
+import { spawn, spawnSync } from 'node:child_process';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import process from 'node:process';
+
+const places = ['/usr/bin/etcd', '/usr/local/bin/etcd', '/bin/etcd'];
+
+/** Installs Debian's `etcd-server` where that is possible and it is missing. */
+function findEtcd(): string | undefined {
+  const found = places.find((path) => existsSync(path));
+  if (found !== undefined) return found;
+  const root = typeof process.getuid === 'function' && process.getuid() === 0;
+  if (!root || !existsSync('/usr/bin/apt-get')) return undefined;
+  spawnSync('apt-get', ['install', '-y', '-qq', 'etcd-server'], {
+    timeout: 100_000,
+    env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' },
+  });
+  return places.find((path) => existsSync(path));
+}
+
+const binary = findEtcd();
+
+/** False when etcd can be run. */
+export const noEtcd: string | false = binary === undefined ? 'there is no etcd (Debian package etcd-server)' : false;
+
+async function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer();
+    server.once('error', reject);
+    server.listen(0, '127.0.0.1', () => {
+      const address = server.address();
+      server.close(() => resolve(typeof address === 'object' && address ? address.port : 0));
+    });
+  });
+}
+
+export class EtcdServer {
+  readonly url: string;
+  readonly #folder: string;
+  readonly #peerUrl: string;
+  #child: ReturnType<typeof spawn> | undefined;
+
+  private constructor(port: number, peerPort: number) {
+    this.url = `http://127.0.0.1:${port}`;
+    this.#peerUrl = `http://127.0.0.1:${peerPort}`;
+    this.#folder = mkdtempSync(join(tmpdir(), 'etcd-'));
+  }
+
+  static async start(): Promise<EtcdServer> {
+    const server = new EtcdServer(await freePort(), await freePort());
+    await server.run();
+    return server;
+  }
+
+  /** Starts it, again after `stop`, with the same data. */
+  async run(): Promise<void> {
+    const options: Record<string, string> = {
+      'name': 'test',
+      'data-dir': join(this.#folder, 'data'),
+      'listen-client-urls': this.url,
+      'advertise-client-urls': this.url,
+      'listen-peer-urls': this.#peerUrl,
+      'initial-advertise-peer-urls': this.#peerUrl,
+      'initial-cluster': `test=${this.#peerUrl}`,
+      'heartbeat-interval': '50',
+      'election-timeout': '500',
+    };
+    const flags = Object.entries(options).map(([name, value]) => `--${name}=${value}`);
+    this.#child = spawn(binary!, flags, { stdio: 'ignore' });
+    for (let tries = 0; tries < 200; tries += 1) {
+      const healthy = await fetch(`${this.url}/health`).then((answer) => answer.text(), () => '');
+      if (healthy.includes('true')) return;
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+    throw new Error('etcd did not start');
+  }
+
+  /** SIGKILL, or SIGSTOP and SIGCONT for one that does not answer. */
+  signal(name: 'SIGSTOP' | 'SIGCONT'): void {
+    this.#child?.kill(name);
+  }
+
+  async stop(): Promise<void> {
+    const child = this.#child;
+    this.#child = undefined;
+    if (!child) return;
+    const gone = new Promise((resolve) => child.once('exit', resolve));
+    child.kill('SIGKILL');
+    await gone;
+  }
+
+  async remove(): Promise<void> {
+    await this.stop();
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+}
