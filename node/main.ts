@@ -60,15 +60,13 @@ async function run(runtime: Runtime, flags: NodeFlags): Promise<void> {
     );
   });
   leaveOnSignal(runtime, log, found);
-  // A node can be reached, and so has its line to print, before it is in a cluster: progress is told once it listens.
-  const listening = () => {
-    if (found.cluster !== undefined) return;
-    found.cluster = system.extensions.get('cluster') as Cluster;
-    console.log(lineFor(runtime, found.cluster));
+  // A node can be reached, and so has its line to print, before it is in a cluster.
+  const onListening = (cluster: Cluster) => {
+    found.cluster = cluster;
+    console.log(lineFor(runtime, cluster));
   };
   try {
-    await Cluster.join(system, options, { signal: found.stopLooking.signal, onProgress: listening });
-    listening();
+    await Cluster.join(system, options, { signal: found.stopLooking.signal, onListening });
   } catch (error) {
     if (!(error instanceof JoinError)) throw error;
     return end(runtime, log, found, error.message);

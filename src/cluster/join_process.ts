@@ -1,6 +1,6 @@
 /** Drives `seeding.ts` over the network until this node is in a cluster. */
 import type { Cancel } from '../actor/environment.ts';
-import type { PeerIdentity } from '../transport/contract.ts';
+import type { Address, PeerIdentity } from '../transport/contract.ts';
 import type { Envelope } from '../transport/peers_contract.ts';
 import { limits } from '../limits.ts';
 import { codes } from '../wire/codes.ts';
@@ -91,6 +91,11 @@ export class JoinProcess {
     if ('refused' in why || this.#node.membership().phase !== 'outside') return;
     if (envelope[2] === true) this.#node.dispatch({ kind: 'end', why: why.value, selfDown: true, rejoin: true });
     else this.#step({ kind: 'join-refused', from, why: why.value });
+  }
+
+  /** Whoever was dialled answered and said no: another secret, another cluster, another version. */
+  dialRejected(address: Address, detail: string): void {
+    this.#step({ kind: 'join-refused', from: { address }, why: detail });
   }
 
   invited(from: PeerIdentity): void {

@@ -58,6 +58,7 @@ export class NodeInbox implements PeersEvents {
   dialFailed(address: Address, failure: DialFailure): void {
     this.#node.count('failed dials');
     this.#node.environment.log.debug('dial failed', { address, reason: failure.reason, detail: failure.detail });
+    if (failure.reason === 'rejected' && !this.#ended()) this.#parts.joiner.dialRejected(address, failure.detail);
   }
 
   listenerLost(why: string): void {

@@ -228,7 +228,7 @@ function pledgeAnswered(
   return { state: next, effects: [{ kind: 'form', founders: [...pledges.values()], overridden: false }] };
 }
 
-function joinRefused(state: Seeding, from: PeerIdentity, why: string, now: number): SeedingStep {
+function joinRefused(state: Seeding, from: Pick<PeerIdentity, 'address'>, why: string, now: number): SeedingStep {
   const effects: SeedingEffect[] = [];
   const next = explain(
     { ...state, refusal: `${from.address}: ${why}` },

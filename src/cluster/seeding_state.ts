@@ -88,7 +88,7 @@ export type SeedingEvent =
     readonly nonce: number;
     readonly pledge: MemberRecord | undefined;
   }
-  | { readonly kind: 'join-refused'; readonly from: PeerIdentity; readonly why: string }
+  | { readonly kind: 'join-refused'; readonly from: Pick<PeerIdentity, 'address'>; readonly why: string }
   /** A member of a cluster has found this node. */
   | { readonly kind: 'invited'; readonly from: PeerIdentity };
 

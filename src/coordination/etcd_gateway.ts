@@ -46,7 +46,8 @@ export class EtcdGateway {
       return await this.#call(path, body, signal);
     } catch (error) {
       // Tokens of etcd end after some minutes, and with the endpoint that gave them.
-      const stale = error instanceof EtcdError && error.code === unauthenticated && this.#options.username !== undefined;
+      const stale = error instanceof EtcdError && error.code === unauthenticated &&
+        this.#options.username !== undefined;
       if (!stale) throw error;
       await this.#logIn(signal);
       return this.#call(path, body, signal);
@@ -81,7 +82,9 @@ export class EtcdGateway {
         return answer.body;
       }
       if (code === notFound || answer.status === 404) return undefined;
-      const text = String(at(answer.body, 'message') ?? at(answer.body, 'error', 'message') ?? at(answer.body, 'error') ?? answer.status);
+      const text = String(
+        at(answer.body, 'message') ?? at(answer.body, 'error', 'message') ?? at(answer.body, 'error') ?? answer.status,
+      );
       // What is wrong with the question is wrong everywhere; an endpoint in trouble is not the only one.
       if (answer.status < 500) throw new EtcdError(code, text);
       last = `${endpoint}: ${text}`;

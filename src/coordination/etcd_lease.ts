@@ -141,14 +141,23 @@ export class EtcdLeaseStore implements LeaseStore {
 
   /** True in a transaction while the key is as it was found. */
   #unchanged(name: string, found: Holder | undefined): object {
-    return { key: this.#key(name, 'holder'), target: 'MOD', result: 'EQUAL', mod_revision: String(found?.revision ?? 0) };
+    return {
+      key: this.#key(name, 'holder'),
+      target: 'MOD',
+      result: 'EQUAL',
+      mod_revision: String(found?.revision ?? 0),
+    };
   }
 }
 
 function holderOf(range: unknown): Holder | undefined {
   const kv = at(range, 'kvs', 0);
   if (kv === undefined) return undefined;
-  return { owner: decode(at(kv, 'value')), revision: count(at(kv, 'mod_revision')), lease: String(at(kv, 'lease') ?? '0') };
+  return {
+    owner: decode(at(kv, 'value')),
+    revision: count(at(kv, 'mod_revision')),
+    lease: String(at(kv, 'lease') ?? '0'),
+  };
 }
 
 /**

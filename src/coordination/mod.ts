@@ -13,5 +13,6 @@ export type { LeaseStore, ReleaseAnswer, StoreAnswer, StoreRequest } from './lea
 export { MemoryLease, MemoryLeaseStore } from './memory_lease.ts';
 export { EtcdLease, type EtcdSettings } from './etcd_lease.ts';
 export type { HttpMeans } from './http_means.ts';
+export { KubernetesLease, type KubernetesSettings } from './kubernetes_lease.ts';
 export { QuorumLease } from './quorum_lease.ts';
 export { type LeaseCounts, StoreLease } from './store_lease.ts';

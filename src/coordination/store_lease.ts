@@ -1,14 +1,14 @@
 /** The lease of one owner over any backend: runs the holder, owns its timer and its one request. */
 import type { Cancel, Environment } from '../actor/environment.ts';
+import { hold } from './holder.ts';
 import {
-  hold,
   type HolderEffect,
   type HolderEvent,
   type HolderState,
   initialHolder,
   type Instant,
   within,
-} from './holder.ts';
+} from './holder_state.ts';
 import { type Lease, LeaseError, type LeaseGrant, type ResolvedLease } from './lease.ts';
 import type { LeaseStore, ReleaseAnswer, StoreAnswer } from './lease_store.ts';
 

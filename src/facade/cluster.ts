@@ -15,6 +15,8 @@ import { assemble, type Assembly } from './assembly.ts';
 export interface JoinControls {
   /** Ends the attempt to join. */
   readonly signal?: AbortSignal;
+  /** Called once, as soon as this node listens: its address is known, and it does not have a cluster yet. */
+  readonly onListening?: (cluster: Cluster) => void;
   /** Told what is missing, whenever it changes, until this node is up. */
   readonly onProgress?: (missing: string) => void;
 }
@@ -61,6 +63,7 @@ export class Cluster {
       const assembly = await assemble(system, resolved, newUid());
       const cluster = new Cluster(assembly);
       system.extensions.set('cluster', cluster);
+      controls.onListening?.(cluster);
       await cluster.#start(resolved, controls);
       return cluster;
     } catch (error) {

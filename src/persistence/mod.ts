@@ -26,4 +26,3 @@ export {
   type WriterIdentity,
   writerIdentityExtension,
 } from './stores.ts';
-export { checkOptions, OptionsError, type Rules, rules } from '../actor/options.ts';

@@ -37,6 +37,8 @@ export interface InstanceLife {
   readonly epoch: number;
   readonly gate: Gate;
   readonly warm: Uint8Array | null | undefined;
+  /** Why there is no state although there was an instance before: that one crashed, or ended by itself. */
+  readonly cold: string | undefined;
   /** Is the lease held, under this epoch? Undefined: there is none. */
   readonly held: (() => boolean) | undefined;
 }
@@ -75,7 +77,7 @@ export class Instance {
       fenced: () => this.#fenced || life.held?.() === false,
       hooks: {
         constructed: (actor, restart) => {
-          if (!restart) this.#restore(actor, life.warm);
+          if (!restart) this.#restore(actor, life);
         },
         started: () => port.started(),
         stopped: (actor) => this.#serialize(actor),
@@ -110,7 +112,8 @@ export class Instance {
     this.#ref?.kill();
   }
 
-  #restore(actor: Actor<any>, state: Uint8Array | null | undefined): void {
+  #restore(actor: Actor<any>, { warm: state, cold }: InstanceLife): void {
+    if (cold !== undefined && isWarm(actor)) this.#port.warn('cold start', { why: cold });
     if (state === undefined || !isWarm(actor)) {
       if (state) this.#port.warn('state was handed over, but the actor has no restoreFromHandOver: cold start');
       return;

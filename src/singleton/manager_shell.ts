@@ -174,7 +174,7 @@ export class ManagerShell {
     this.claim = { epoch, plannedSince, since: clock.wall() };
     this.lastHandOver = { ...report, at: clock.wall() };
     try {
-      this.#instance = this.#spawn(system, start, epoch, previous?.state);
+      this.#instance = this.#spawn(system, start, epoch, previous?.state, coldReason(report));
     } catch (error) {
       node.environment.log.error(`singleton ${this.name}: the instance could not be spawned`, { error });
       return this.#ended(epoch, 'died', null);
@@ -186,11 +186,17 @@ export class ManagerShell {
     this.#port.hosting();
   }
 
-  #spawn(system: ActorSystem, start: ResolvedStart<any>, epoch: number, warm: Uint8Array | null | undefined): Instance {
+  #spawn(
+    system: ActorSystem,
+    start: ResolvedStart<any>,
+    epoch: number,
+    warm: Uint8Array | null | undefined,
+    cold: string | undefined,
+  ): Instance {
     const { node } = this.#port;
     const keeper = this.#keeper;
     const held = keeper && (() => keeper.holds(epoch));
-    return new Instance(system, start, { epoch, gate: node.gate, warm, held }, {
+    return new Instance(system, start, { epoch, gate: node.gate, warm, cold, held }, {
       started: () => this.feed({ kind: 'instance-started', epoch }),
       ended: (cause, state, killed) => {
         if (killed) this.host.interrupted(killed.returned);
@@ -225,4 +231,10 @@ export class ManagerShell {
     this.#instance?.kill();
     this.#keeper?.dispose();
   }
+}
+
+/** State is never taken from an instance that crashed or ended by itself. */
+function coldReason({ reason }: HandOverReport): string | undefined {
+  if (reason === 'crash') return 'the host before crashed';
+  return reason === 'restart' ? 'the instance before ended by itself' : undefined;
 }

@@ -37,7 +37,7 @@ async function serve(overrides: Partial<ListenOptions> = {}): Promise<Server> {
     socketPath: '/cluster/ws',
     subprotocol: 'singlet.v1',
     maxFrameBytes,
-    fetch: (request) => new Response(`hello ${new URL(request.url).pathname}`),
+    fetch: async (request) => new Response(`hello ${new URL(request.url).pathname}${await request.text()}`),
     admit: () => true,
     onSocket: (socket) => void heard.push(hear(socket)),
     onLost: () => {},
@@ -366,6 +366,10 @@ test("R120: TLS with a certificate authority of one's own; others are refused", 
   assert('reason' in await dialTls());
   const answer = await runtime.fetch(`https://localhost:${port}/x`, {}, { ca: testTls.ca });
   assertEquals([answer.status, await answer.text()], [200, 'hello /x']);
+  const put = await runtime.fetch(`https://localhost:${port}/x`, { method: 'PUT', body: ' and a body' }, {
+    ca: testTls.ca,
+  });
+  assertEquals(await put.text(), 'hello /x and a body');
   await assertRejects(() => runtime.fetch(`https://localhost:${port}/x`, {}));
   await server.listener.close();
 });

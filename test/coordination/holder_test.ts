@@ -1,13 +1,13 @@
 import { describe, test } from 'node:test';
 import { assert, assertEquals } from '@std/assert';
+import { hold } from '../../src/coordination/holder.ts';
 import {
-  hold,
   type HolderEffect,
   type HolderEvent,
   type HolderState,
   initialHolder,
   isHeld,
-} from '../../src/coordination/holder.ts';
+} from '../../src/coordination/holder_state.ts';
 import { resolveLease } from '../../src/coordination/lease.ts';
 
 const config = resolveLease('L', { name: 'x', owner: 'a', ttlMs: 10_000, driftBound: 0.01 }, 10);

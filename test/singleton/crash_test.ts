@@ -31,6 +31,8 @@ test('R142: after a crash on this machine the next oldest hosts in well under a 
     assert(cluster.environment.clock.now() - at < 1_000, `${cluster.environment.clock.now() - at} ms`);
     assertEquals(await cluster.get(refs[1]!.ask('where')), cluster.nodes[1]!.address);
     assertEquals(await cluster.get(refs[1]!.ask('count')), 0, 'a crash is a cold start');
+    const cold = cluster.environment.logged.filter((entry) => entry.message.endsWith('cold start'));
+    assertEquals(cold.map((entry) => entry.fields?.why), ['the host before crashed'], 'R45');
   }
 });
 

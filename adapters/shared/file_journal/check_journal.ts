@@ -69,7 +69,15 @@ export async function repairJournal(directory: string, system: FileSystem = node
 async function checkLog(system: FileSystem, directory: string, log: 'journal' | 'state'): Promise<JournalReport> {
   try {
     const { index, segments, records, cut } = await loadLog(system, `${directory}/${log}`);
-    return { log, segments: segments.length, records, ids: index.heads.size, cut, damage: undefined, wouldDrop: undefined };
+    return {
+      log,
+      segments: segments.length,
+      records,
+      ids: index.heads.size,
+      cut,
+      damage: undefined,
+      wouldDrop: undefined,
+    };
   } catch (error) {
     if (!(error instanceof StoreDamagedError)) throw error;
     const wouldDrop = await findDrop(system, error);
@@ -82,7 +90,12 @@ async function findDrop(system: FileSystem, { path, position }: StoreDamagedErro
   const number = /(\d{10})\.seg$/.exec(path)?.[1];
   const bytes = number === undefined ? undefined : await readFile(system, path);
   if (bytes === undefined || position === 0 || position >= bytes.length) return undefined;
-  return { path, position, bytes: bytes.length - position, readableEvents: eventsBehind(bytes, position, Number(number)) };
+  return {
+    path,
+    position,
+    bytes: bytes.length - position,
+    readableEvents: eventsBehind(bytes, position, Number(number)),
+  };
 }
 
 function eventsBehind(bytes: Uint8Array, position: number, segment: number): string[] {

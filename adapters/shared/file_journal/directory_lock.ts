@@ -16,8 +16,8 @@ export interface LockWorld {
   every(ms: number, run: () => void): () => void;
   /** Names this machine, process and journal; `uid` is random. */
   readonly self: LockOwner;
-  /** Whether the process of `owner` is certainly gone; false when that cannot be known. */
-  isGone(owner: LockOwner): boolean;
+  /** Whether the owner is certainly there, or certainly gone. */
+  lifeOf(owner: LockOwner): 'alive' | 'gone' | 'unknown';
 }
 
 export interface LockOwner {
@@ -32,8 +32,8 @@ interface LockContent extends LockOwner {
 }
 
 /** A lock without a sign of life for this long is stale. */
-const staleMs = 6_000;
-const beatMs = 1_000;
+const staleMs = 4_000;
+const beatMs = 500;
 const pollMs = 100;
 
 const encoder = new TextEncoder();
@@ -193,7 +193,10 @@ async function waitUntilFree(
     const text = await readLock(system, directory, epoch);
     if (text === undefined) return;
     const owner = parse(text);
-    if (owner?.released === true || (owner !== undefined && world.isGone(owner))) return;
+    if (owner?.released === true) return;
+    const life = owner === undefined ? 'unknown' : world.lifeOf(owner);
+    if (life === 'gone') return;
+    if (life === 'alive') throw new StoreLockedError(directory, describe(owner as LockContent));
     if (text !== seen) {
       changes += 1;
       // The first look is no change, and the second may be a content that was half written at the first.

@@ -299,7 +299,9 @@ export class FileJournal implements Journal {
 function parseOffset(offset: string | undefined): readonly number[] {
   if (offset === undefined) return [0, 0, 0];
   const parts = /^(\d+)\.(\d+)\.(\d+)$/.exec(offset)?.slice(1).map(Number);
-  if (parts === undefined) throw new StoreDamagedError('offset', 0, `${JSON.stringify(offset)} is none of this journal`);
+  if (parts === undefined) {
+    throw new StoreDamagedError('offset', 0, `${JSON.stringify(offset)} is none of this journal`);
+  }
   return parts;
 }
 

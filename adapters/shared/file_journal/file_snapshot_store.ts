@@ -188,7 +188,9 @@ function decodeFile(
   bytes: Uint8Array,
 ): { readonly version: number; readonly stateBytes: Uint8Array } {
   const input = new ByteReader(bytes);
-  if (!input.raw(magic.length).every((byte, index) => byte === magic[index])) throw new RangeError('this is no snapshot');
+  if (!input.raw(magic.length).every((byte, index) => byte === magic[index])) {
+    throw new RangeError('this is no snapshot');
+  }
   const format = input.u32();
   if (format !== snapshotFormat) {
     throw new RangeError(`it has format version ${format}; this program reads ${snapshotFormat}`);

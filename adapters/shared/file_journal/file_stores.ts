@@ -1,6 +1,6 @@
 /** Everything persistent actors need, in one directory of one machine. */
-import { checkOptions, OptionsError, type Rules, rules } from '../../../src/persistence/mod.ts';
-import { type DurableStateStore, JournalDurableState } from '../../../src/persistence/mod.ts';
+import { OptionsError } from '../../../src/mod.ts';
+import { checkNumber, type DurableStateStore, JournalDurableState } from '../../../src/persistence/mod.ts';
 import type { Codec } from '../../../src/wire/codec.ts';
 import { DirectoryLock, type LockWorld } from './directory_lock.ts';
 import { FileJournal } from './file_journal.ts';
@@ -23,15 +23,6 @@ export interface FileStoresOptions {
   readonly lockWorld?: LockWorld;
 }
 
-const optionRules: Rules<FileStoresOptions> = {
-  keepSnapshots: rules.integer(0),
-  segmentBytes: rules.integer(4_096, 1024 * 1024 * 1024),
-  codec: rules.object,
-  onWarning: rules.function,
-  system: rules.object,
-  lockWorld: rules.object,
-};
-
 export interface FileStores {
   readonly journal: FileJournal;
   readonly snapshots: FileSnapshotStore;
@@ -49,8 +40,9 @@ export async function openFileStores(directory: string, options: FileStoresOptio
   if (typeof directory !== 'string' || directory === '') {
     throw new OptionsError('FileStores', 'directory', directory, 'must be a path');
   }
-  checkOptions('FileStoresOptions', options, optionRules);
   const { system = nodeFileSystem, keepSnapshots, segmentBytes, codec, onWarning } = options;
+  if (keepSnapshots !== undefined) checkNumber('FileStoresOptions', 'keepSnapshots', keepSnapshots);
+  if (segmentBytes !== undefined) checkNumber('FileStoresOptions', 'segmentBytes', segmentBytes, 1);
   await system.makeDirectory(directory);
   const real = options.lockWorld === undefined ? realLockWorld() : undefined;
   const world = options.lockWorld ?? real as LockWorld;

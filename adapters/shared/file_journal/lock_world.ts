@@ -3,7 +3,7 @@ import { hostname } from 'node:os';
 import process from 'node:process';
 import type { LockOwner, LockWorld } from './directory_lock.ts';
 
-/** Journals that are open in this process: a lock with its process number and none of these is of an earlier process. */
+/** Locks that this process has: one with its process number and none of these is of an earlier process. */
 const open = new Set<string>();
 
 export function realLockWorld(): LockWorld & { readonly end: () => void } {
@@ -19,13 +19,19 @@ export function realLockWorld(): LockWorld & { readonly end: () => void } {
       (timer as unknown as { unref?: () => void }).unref?.();
       return () => clearInterval(timer);
     },
-    isGone: (owner) => owner.host === self.host && self.host !== '' && owner.pid > 0 && isGone(owner, self.pid),
+    lifeOf(owner) {
+      if (open.has(owner.uid)) return 'alive';
+      return owner.host === self.host && self.host !== '' && owner.pid > 0 && isGone(owner, self.pid)
+        ? 'gone'
+        : 'unknown';
+    },
     end: () => open.delete(uid),
   };
 }
 
+/** A process of that number that exists may be another one: only its absence says something. */
 function isGone(owner: LockOwner, ownPid: number): boolean {
-  if (owner.pid === ownPid) return !open.has(owner.uid);
+  if (owner.pid === ownPid) return true;
   try {
     process.kill(owner.pid, 0);
     return false;

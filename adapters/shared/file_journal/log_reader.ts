@@ -41,7 +41,11 @@ export class LogReader {
     const good = header.left >= recordHeaderBytes && header.u32() === place.length && header.u32() === crc32(body);
     const record = good ? decodeRecord(body) : undefined;
     if (record?.kind === 'events') return record;
-    throw new StoreDamagedError(`segment ${place.segment}`, place.position, 'its content has changed since it was opened');
+    throw new StoreDamagedError(
+      `segment ${place.segment}`,
+      place.position,
+      'its content has changed since it was opened',
+    );
   }
 
   decode({ id, firstSeq, epoch, uid, events }: Events): StoredEvent[] {

@@ -1,0 +1,114 @@
+/** States, events and effects of the holder of a lease, and the arithmetic of its term. The transitions are in `holder.ts`. */
+import type { ResolvedLease } from './lease.ts';
+import type { ReleaseAnswer, StoreAnswer } from './lease_store.ts';
+
+export type RequestKind = 'acquire' | 'renew' | 'release';
+
+export interface Request {
+  readonly id: number;
+  readonly kind: RequestKind;
+  readonly at: Instant;
+}
+
+/** The same moment on both clocks. */
+export interface Instant {
+  readonly now: number;
+  readonly wall: number;
+}
+
+export interface Term {
+  /** Held while the monotonic clock is below this … */
+  readonly deadline: number;
+  /** … and the wall clock below this … */
+  readonly wallDeadline: number;
+  /** … and the wall clock not further ahead of the monotonic one than this. */
+  readonly maxAhead: number;
+}
+
+export interface HolderState {
+  readonly config: ResolvedLease;
+  readonly phase: 'idle' | 'acquiring' | 'held' | 'releasing';
+  readonly request: Request | undefined;
+  readonly requests: number;
+  readonly token: number;
+  /** The largest token ever had. */
+  readonly highest: number;
+  readonly term: Term | undefined;
+  /** The backend may have a record that says this owner holds it. */
+  readonly maybeRecorded: boolean;
+  /** Acquire as soon as the release has ended. */
+  readonly acquireNext: boolean;
+  readonly releaseTries: number;
+  readonly failures: number;
+}
+
+export type HolderEvent =
+  | { readonly kind: 'acquire' | 'release' | 'abandon' | 'timer' }
+  /** Somebody has looked and found the term over. */
+  | { readonly kind: 'check' }
+  | { readonly kind: 'answer'; readonly id: number; readonly answer: StoreAnswer | ReleaseAnswer };
+
+export type HolderEffect =
+  | {
+    readonly kind: 'send';
+    readonly id: number;
+    readonly request: RequestKind;
+    readonly token: number;
+    readonly timeoutMs: number;
+  }
+  | { readonly kind: 'cancel'; readonly id: number }
+  /** One timer; a new one replaces the old. */
+  | { readonly kind: 'set-timer'; readonly ms: number }
+  | { readonly kind: 'clear-timer' }
+  | { readonly kind: 'acquired'; readonly token: number; readonly previous: number | undefined }
+  | {
+    readonly kind: 'not-acquired';
+    readonly why: string;
+    readonly retryInMs: number | undefined;
+    readonly failed: boolean;
+  }
+  | { readonly kind: 'released' }
+  | { readonly kind: 'not-released'; readonly why: string }
+  | { readonly kind: 'lost'; readonly why: string };
+
+export interface HolderStep {
+  readonly state: HolderState;
+  readonly effects: readonly HolderEffect[];
+}
+
+/** Readings of two clocks that are taken one after the other differ by this without meaning anything. */
+const clockSlackMs = 50;
+
+export function initialHolder(config: ResolvedLease): HolderState {
+  return {
+    config,
+    phase: 'idle',
+    request: undefined,
+    requests: 0,
+    token: 0,
+    highest: 0,
+    term: undefined,
+    maybeRecorded: false,
+    acquireNext: false,
+    releaseTries: 0,
+    failures: 0,
+  };
+}
+
+/** The term of a request sent at `at`. */
+export function termOf(config: ResolvedLease, at: Instant): Term {
+  const length = config.ttlMs * (1 - config.driftBound);
+  return {
+    deadline: at.now + length,
+    wallDeadline: at.wall + length,
+    maxAhead: at.wall - at.now + Math.max(clockSlackMs, config.ttlMs * config.driftBound),
+  };
+}
+
+export function within(term: Term, at: Instant): boolean {
+  return at.now < term.deadline && at.wall < term.wallDeadline && at.wall - at.now <= term.maxAhead;
+}
+
+export function isHeld(state: HolderState, at: Instant): boolean {
+  return state.phase === 'held' && state.term !== undefined && within(state.term, at);
+}
