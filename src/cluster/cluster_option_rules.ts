@@ -33,6 +33,7 @@ export const settingRules: Rules<ClusterSettings> = {
     isSecret,
   ),
   insecure: rules.boolean,
+  rejoin: rules.boolean,
   tls: rule('must have cert and key, and may have ca, each a PEM text (not a path)', isTls),
   token: rule(
     `must be ${limits.secretMinChars} to ${limits.secretChars} visible ASCII characters without spaces`,

@@ -96,6 +96,11 @@ export interface ClusterSettings {
   readonly leaseVoters?: readonly string[];
   /** Longest term of a quorum lease, the same on every node. A voter that restarts votes again after it. Default 30 000 ms. */
   readonly leaseMaxTtlMs?: number;
+  /**
+   * Join again as a new member after being removed without having asked for it: a lost split, a pause that others took for
+   * death, an operator's `down`. Default true; false: this node stays out, and `cluster.whenEnded` says why.
+   */
+  readonly rejoin?: boolean;
   /** Default true. */
   readonly http?: HttpOption;
 }
@@ -237,6 +242,10 @@ export class ClusterOptions {
 
   withLeaseMaxTtlMs(leaseMaxTtlMs: number): this {
     return this.#with('leaseMaxTtlMs', leaseMaxTtlMs);
+  }
+
+  withRejoin(rejoin: boolean): this {
+    return this.#with('rejoin', rejoin);
   }
 
   withHttp(http: HttpOption): this {

@@ -43,6 +43,7 @@ export interface ResolvedClusterOptions {
   /** Lower case, sorted, without repetitions. */
   readonly leaseVoters: readonly string[];
   readonly leaseMaxTtlMs: number;
+  readonly rejoin: boolean;
   readonly http: HttpOption;
 }
 
@@ -92,6 +93,7 @@ export function resolveClusterOptions(
       unique((settings.leaseVoters ?? []).map((voter) => voter.toLowerCase())).toSorted(compareText),
     ),
     leaseMaxTtlMs: settings.leaseMaxTtlMs ?? 30_000,
+    rejoin: settings.rejoin ?? true,
     http: settings.http ?? true,
   };
   checkExposure(resolved);

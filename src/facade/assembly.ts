@@ -1,5 +1,6 @@
 /** Puts one node together: transport, peers, membership, remote refs, singletons and HTTP, and takes them apart in order. */
 import type { Hono } from 'hono';
+import type { Cancel } from '../actor/environment.ts';
 import type { ActorSystem } from '../actor/system.ts';
 import type { ClusterNode, NodeEnd } from '../cluster/node.ts';
 import type { NodeSettings } from '../cluster/node_context.ts';
@@ -10,7 +11,7 @@ import { checkHandOverTimeout, handOverTimeoutMs } from '../cluster/timing.ts';
 import { QuorumArbiter } from '../coordination/quorum_arbiter.ts';
 import { createApp } from '../http/app.ts';
 import { limits } from '../limits.ts';
-import { SingletonRegistry } from '../singleton/registry.ts';
+import { type RegistryOptions, SingletonRegistry } from '../singleton/registry.ts';
 import { singletonOfInstance } from '../singleton/instance.ts';
 import { SingletonRef } from '../singleton/singleton_ref.ts';
 import type { SeedAnswer, Transport } from '../transport/contract.ts';
@@ -38,7 +39,18 @@ export interface Assembly {
 /** How often a node that is down looks whether its instances have ended. */
 const lookMs = 20;
 
-export async function assemble(system: ActorSystem, options: ResolvedClusterOptions, uid: string): Promise<Assembly> {
+/** What a process brings along from the membership it has lost. */
+export interface Former {
+  readonly registry: SingletonRegistry;
+  readonly end: NodeEnd;
+}
+
+export async function assemble(
+  system: ActorSystem,
+  options: ResolvedClusterOptions,
+  uid: string,
+  former?: Former,
+): Promise<Assembly> {
   const { environment } = system;
   const runtime = options.transport ? options.runtime : options.runtime ?? (await import('#runtime')).runtime;
   const made: { node?: ClusterNode } = {};
@@ -48,7 +60,7 @@ export async function assemble(system: ActorSystem, options: ResolvedClusterOpti
   const remoting = new Remoting({ system, uid });
   const codec = new Codec({ refs: remoting.refs });
   let peers: LinkedPeers | undefined;
-  const node = await createNode(settingsOf(system, options, uid, transport, runtime), (events) => {
+  const node = await createNode(settingsOf(system, options, uid, transport, runtime, former?.end), (events) => {
     peers = new LinkedPeers({
       environment,
       transport,
@@ -72,13 +84,15 @@ export async function assemble(system: ActorSystem, options: ResolvedClusterOpti
   made.node = node;
   attachRemoting(remoting, node);
   const arbiter = arbiterOf(node, options);
-  const registry = new SingletonRegistry(system, node, {
+  const registryOptions: RegistryOptions = {
     kinds: options.kinds,
     handOverTimeoutMs: handOverTimeoutMs(options.timing, 5),
     checkHandOverTimeout: (family, field, ms) => checkHandOverTimeout(options.timing, family, field, ms),
     driftBound: options.timing.driftBound,
     ...(arbiter ? { arbiter } : {}),
-  });
+  };
+  const registry = former?.registry ?? new SingletonRegistry(system, node, registryOptions);
+  former?.registry.rebind(node, registryOptions);
   remoting.addVirtualRefs({
     scheme: 'singleton',
     // An instance is known to others by its singleton, wherever that runs when they answer.
@@ -92,7 +106,8 @@ export async function assemble(system: ActorSystem, options: ResolvedClusterOpti
   const whenEnded = ending(system, options, node, registry, peers!, runtime);
   whenEnded.then(() => arbiter?.close());
   const leave = (): Promise<void> => node.leave().then(() => whenEnded.then(() => undefined));
-  registerShutdown(system, leave, options);
+  const cancelShutdown = registerShutdown(system, leave, options);
+  whenEnded.then(cancelShutdown);
   return {
     system,
     options,
@@ -124,7 +139,7 @@ function forward(events: PeersEvents): PeersEvents {
 
 function attachRemoting(remoting: Remoting, node: ClusterNode): void {
   remoting.attach(node.peers);
-  for (const code of [codes.tell, codes.watch, codes.unwatch, codes.terminated]) {
+  for (const code of [codes.tell, codes.watch, codes.unwatch, codes.terminated, codes.stop]) {
     node.onMessage(code, (peer, envelope) => void remoting.receive(peer, envelope));
   }
   node.onChange((_view, changes) => {
@@ -182,8 +197,10 @@ function settingsOf(
   uid: string,
   transport: Transport,
   runtime: Runtime | undefined,
+  previous: NodeEnd | undefined,
 ): NodeSettings {
   return {
+    ...(previous ? { previous } : {}),
     environment: system.environment,
     clusterName: options.name,
     uid,
@@ -249,9 +266,8 @@ function ending(
   });
 }
 
-function registerShutdown(system: ActorSystem, leave: () => Promise<void>, options: ResolvedClusterOptions): void {
+function registerShutdown(system: ActorSystem, leave: () => Promise<void>, options: ResolvedClusterOptions): Cancel {
   const shutdown = system.coordinatedShutdown;
   shutdown.setPhaseTimeout('cluster-leave', options.leaveTimeoutMs + 5_000);
-  const cancel = shutdown.addTask('cluster-leave', 'leave the cluster', leave);
-  void cancel;
+  return shutdown.addTask('cluster-leave', 'leave the cluster', leave);
 }

@@ -3,7 +3,7 @@ import type { Cancel } from '../actor/environment.ts';
 import type { ActorSystem } from '../actor/system.ts';
 import { uid as newUid } from '../actor/real_environment.ts';
 import type { ClusterOptions, ClusterSettings } from '../cluster/cluster_options.ts';
-import type { Member } from '../cluster/member.ts';
+import { type Member, splitAddress } from '../cluster/member.ts';
 import type { ClusterNode, NodeEnd } from '../cluster/node.ts';
 import { resolveClusterOptions, type ResolvedClusterOptions } from '../cluster/resolved_cluster_options.ts';
 import { SingletonHosted, SingletonHostedAnyway, SingletonStopped } from '../singleton/events.ts';
@@ -33,16 +33,35 @@ export class ClusterStateError extends Error {
 
 const progressMs = 250;
 
+/** Between two tries to listen again. */
+const relistenMs = 1_000;
+
 export class Cluster {
   /** Starts, finds and stops singletons. */
   readonly singleton: SingletonRegistry;
   readonly system: ActorSystem;
-  readonly #assembly: Assembly;
+  /** Resolves when this node is out of the cluster for good. Never rejects. */
+  readonly whenEnded: Promise<NodeEnd>;
+  readonly #listeners = new Set<(event: ClusterEvent) => void>();
+  #assembly: Assembly;
+  #ended!: (end: NodeEnd) => void;
+  #leaving = false;
+  #joined = false;
 
   private constructor(assembly: Assembly) {
     this.#assembly = assembly;
     this.system = assembly.system;
     this.singleton = assembly.registry;
+    this.whenEnded = new Promise((resolve) => this.#ended = resolve);
+    const { eventStream } = this.system;
+    for (const type of [SingletonHosted, SingletonStopped, SingletonHostedAnyway]) {
+      eventStream.subscribe<SingletonHosted | SingletonStopped | SingletonHostedAnyway>(
+        type,
+        (event) => this.#tell(event),
+      );
+    }
+    this.system.coordinatedShutdown.addTask('cluster-leave', 'leave the cluster for good', () => this.leave());
+    this.#follow();
   }
 
   /**
@@ -65,6 +84,7 @@ export class Cluster {
       system.extensions.set('cluster', cluster);
       controls.onListening?.(cluster);
       await cluster.#start(resolved, controls);
+      cluster.#joined = true;
       return cluster;
     } catch (error) {
       system.extensions.delete('cluster');
@@ -137,45 +157,69 @@ export class Cluster {
    * this node.
    */
   subscribe(listener: (event: ClusterEvent) => void, options: SubscribeOptions = {}): Cancel {
-    const { node } = this.#assembly;
-    const tell = (event: ClusterEvent): void => {
+    for (const event of replay(this.#assembly.node.view(), options.replayMode ?? 'events')) this.#hand(listener, event);
+    const subscriber = (event: ClusterEvent): void => this.#hand(listener, event);
+    this.#listeners.add(subscriber);
+    return () => void this.#listeners.delete(subscriber);
+  }
+
+  #hand(listener: (event: ClusterEvent) => void, event: ClusterEvent): void {
+    try {
+      listener(event);
+    } catch (error) {
+      this.system.log.error('a cluster subscriber failed', { event: event.kind, error });
+    }
+  }
+
+  #tell(event: ClusterEvent): void {
+    for (const listener of [...this.#listeners]) listener(event);
+  }
+
+  /** Passes on what the present node reports, and joins again as a new one when it was put out. */
+  #follow(): void {
+    const { node, whenEnded } = this.#assembly;
+    node.onChange((view, changes) => {
+      for (const change of changes) for (const event of eventsOf(change, view)) this.#tell(event);
+    });
+    whenEnded.then((end) => {
+      if (end.rejoin && this.#joined && this.#assembly.options.rejoin && !this.#leaving) return this.#rejoin(end);
+      this.singleton.end();
+      this.#ended(end);
+    });
+  }
+
+  async #rejoin(end: NodeEnd): Promise<void> {
+    const { system, options, node } = this.#assembly;
+    system.log.warn('this node was put out of the cluster and joins again as a new member', { why: end.why });
+    const [, port] = splitAddress(node.address);
+    const bound = options.advertisedPort === undefined ? { ...options, port } : options;
+    while (!this.#leaving) {
       try {
-        listener(event);
+        this.#assembly = await assemble(system, bound, newUid(), { registry: this.singleton, end });
+        this.#follow();
+        return this.#leaving ? void this.#assembly.leave() : this.#assembly.node.start();
       } catch (error) {
-        this.system.log.error('a cluster subscriber failed', { event: event.kind, error });
+        system.log.error('listening again failed', { error });
+        await new Promise<void>((resolve) => void system.environment.timers.set(relistenMs, resolve));
       }
-    };
-    for (const event of replay(node.view(), options.replayMode ?? 'events')) tell(event);
-    const { eventStream } = this.system;
-    const cancels = [
-      node.onChange((view, changes) => {
-        for (const change of changes) for (const event of eventsOf(change, view)) tell(event);
-      }),
-      eventStream.subscribe(SingletonHosted, tell),
-      eventStream.subscribe(SingletonStopped, tell),
-      eventStream.subscribe(SingletonHostedAnyway, tell),
-    ];
-    return () => {
-      for (const cancel of cancels) cancel();
-    };
+    }
+    this.singleton.end();
+    this.#ended(end);
   }
 
   /**
    * Leaves: hands every singleton over, tells the others, and stops listening. Resolves when this node is out, after a
    * bounded time in any case. The actor system goes on.
    */
-  leave(): Promise<void> {
-    return this.#assembly.leave();
+  async leave(): Promise<void> {
+    this.#leaving = true;
+    await this.#assembly.leave();
+    await this.whenEnded;
   }
 
   /** Operator override: takes a member out. False when there is none at this address. */
   down(address: Address): boolean {
     return this.#assembly.node.down(address);
-  }
-
-  /** Resolves when this node is out of the cluster: it left, was removed, or stands on the losing side of a split. */
-  get whenEnded(): Promise<NodeEnd> {
-    return this.#assembly.whenEnded;
   }
 }
 

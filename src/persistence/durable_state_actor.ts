@@ -1,22 +1,18 @@
 /** An actor that keeps its latest state in a store. */
-import { Actor } from '../actor/actor.ts';
 import { ActorUsageError } from '../actor/errors.ts';
 import type { DurableStateStore } from './durable_state_store.ts';
 import { mustStop, RecoveryError } from './errors.ts';
+import { PersistentBase } from './persistent_base.ts';
 import { plainSchema, type Schema, writeWith } from './schema.ts';
-import { type PersistenceStores, storesOf, writerFor } from './stores.ts';
-import { checkPersistenceId } from './validation.ts';
 import type { Writer } from './writer.ts';
 
 /**
  * Loads its state in `preStart` and replaces it as a whole. Each write names the revision it replaces, so that no two
  * writers overwrite each other. Commands wait while the state is loaded and while a handler awaits `persist`.
  */
-export abstract class DurableStateActor<Command = unknown, State = unknown> extends Actor<Command> {
-  abstract readonly persistenceId: string;
+export abstract class DurableStateActor<Command = unknown, State = unknown> extends PersistentBase<Command, State> {
   #state: State | undefined = undefined;
   #revision = 0;
-  #phase: 'new' | 'running' | 'broken' = 'new';
   #writer: Writer | undefined = undefined;
   #store: DurableStateStore | undefined = undefined;
   #writing: Promise<void> | undefined = undefined;
@@ -24,29 +20,14 @@ export abstract class DurableStateActor<Command = unknown, State = unknown> exte
 
   /** The state before the first write. */
   abstract emptyState(): State;
-  abstract onCommand(state: State, command: Command): void | Promise<void>;
-
-  /** The stores of this actor. Default: those of `usePersistence`. */
-  stores(): PersistenceStores {
-    return storesOf(this.context.system);
-  }
 
   /** Default: states are stored as they are. */
   stateSchema(): Schema<State> {
     return plainSchema;
   }
 
-  /** After the state was loaded and before the first command. */
-  onRecoveryCompleted(_state: State): void | Promise<void> {}
-
-  /** Loading has failed. Default: throws `error`, and supervision decides. If it returns, the actor stops. */
-  onRecoveryFailure(error: unknown): void | Promise<void> {
-    throw error;
-  }
-
-  /** As of the last write that was acknowledged. */
-  get state(): State {
-    if (this.#phase === 'new') throw this.#notNow();
+  override get state(): State {
+    if (!this.hasState()) throw this.notNow();
     return this.#state as State;
   }
 
@@ -60,8 +41,8 @@ export abstract class DurableStateActor<Command = unknown, State = unknown> exte
    * @throws FencedError, DurableStateConcurrencyError: the actor stops. Others: supervision decides.
    */
   persist(next: State): Promise<void> {
-    this.context.fence();
-    if (this.#phase !== 'running') throw this.#notNow();
+    this.checkMayWrite();
+    if (this.phase !== 'running') throw this.notNow();
     if (this.#writing !== undefined) {
       throw new ActorUsageError(`'${this.persistenceId}' is being written: await each persist before the next`);
     }
@@ -77,29 +58,7 @@ export abstract class DurableStateActor<Command = unknown, State = unknown> exte
     return result;
   }
 
-  override async preStart(): Promise<void> {
-    try {
-      await this.#load();
-    } catch (error) {
-      this.#phase = 'broken';
-      if (mustStop(error)) {
-        this.context.stopSelf();
-        throw error;
-      }
-      await this.onRecoveryFailure(error);
-      this.context.log.error(`stopped, since its state could not be loaded: ${String(error)}`, { error });
-      return this.context.stopSelf();
-    }
-    this.#phase = 'running';
-    await this.#handle(() => this.onRecoveryCompleted(this.#state as State));
-  }
-
-  override onReceive(command: Command): void | Promise<void> {
-    if (this.#phase !== 'running') throw this.#notNow();
-    return this.#handle(() => this.onCommand(this.#state as State, command));
-  }
-
-  #handle(run: () => void | Promise<void>): void | Promise<void> {
+  protected override handle(run: () => void | Promise<void>): void | Promise<void> {
     let result: void | Promise<void>;
     try {
       result = run();
@@ -133,35 +92,27 @@ export abstract class DurableStateActor<Command = unknown, State = unknown> exte
       this.#revision = await store.save(this.persistenceId, this.#revision, state, this.#writer as Writer);
       this.#state = next;
     } catch (error) {
-      if ((error as { name?: string } | undefined)?.name !== 'SerializationError') this.#phase = 'broken';
+      if ((error as { name?: string } | undefined)?.name !== 'SerializationError') this.breakOff();
       throw error;
     }
   }
 
-  async #load(): Promise<void> {
+  protected override async recover(writer: Writer | undefined): Promise<void> {
     const { context, persistenceId } = this;
-    checkPersistenceId(persistenceId);
     const store = this.stores().durableState;
     if (store === undefined) {
       throw new ActorUsageError(`'${persistenceId}' has no durable-state store among its stores`);
     }
     this.#store = store;
-    const claim = await store.claim(persistenceId, writerFor(context.system, context.fence()));
-    this.#writer = claim.writer;
+    const claim = writer === undefined ? undefined : await store.claim(persistenceId, writer);
+    this.#writer = claim?.writer;
     const stored = await store.load(persistenceId);
     context.fence();
     const revision = stored?.revision ?? 0;
-    if (revision !== claim.highestSeq) {
+    if (claim !== undefined && revision !== claim.highestSeq) {
       throw new RecoveryError(persistenceId, `the store has revision ${revision} and should have ${claim.highestSeq}`);
     }
     this.#revision = revision;
     this.#state = stored === undefined ? this.emptyState() : this.stateSchema().read(stored.value, stored.version);
-  }
-
-  #notNow(): ActorUsageError {
-    const why = this.#phase === 'new'
-      ? 'its state is not loaded: a preStart or postRestart of its own must call super'
-      : 'a write or the recovery has failed, and only a restart can bring it back';
-    return new ActorUsageError(`${this.context.self.path} (${this.persistenceId}) cannot go on: ${why}`);
   }
 }

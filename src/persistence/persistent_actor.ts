@@ -1,17 +1,16 @@
 /** An actor whose state is the sum of its events. After Fowler's event sourcing and Akka's persistent actors. */
-import { Actor } from '../actor/actor.ts';
 import { ActorUsageError } from '../actor/errors.ts';
 import { limits } from '../limits.ts';
 import { SerializationError } from '../wire/errors.ts';
 import { mustStop } from './errors.ts';
 import type { Journal } from './journal.ts';
 import { PersistQueue } from './persist_queue.ts';
+import { PersistentBase } from './persistent_base.ts';
 import { type Mark, recover } from './recovery.ts';
 import { plainSchema, type Schema, writeWith } from './schema.ts';
 import { neverSnapshot, type SnapshotPolicy } from './snapshot_policy.ts';
 import { Snapshotting } from './snapshotting.ts';
-import { type PersistenceStores, storesOf, writerFor } from './stores.ts';
-import { checkNumber, checkPersistenceId, checkTags } from './validation.ts';
+import { checkNumber, checkTags } from './validation.ts';
 import { packWarmState, unpackWarmState } from './warm_state.ts';
 import type { Writer } from './writer.ts';
 
@@ -27,12 +26,10 @@ import type { Writer } from './writer.ts';
  * or `FencedError`, which mean that somebody else writes now, the actor stops whatever supervision says. A behaviour put on
  * by `context.become` gets messages that `onCommand` does not see, and cannot persist.
  */
-export abstract class PersistentActor<Command = unknown, Event = unknown, State = unknown> extends Actor<Command> {
-  /** The same for each incarnation of this actor, and nobody else's. */
-  abstract readonly persistenceId: string;
+export abstract class PersistentActor<Command = unknown, Event = unknown, State = unknown>
+  extends PersistentBase<Command, State> {
   #state: State | undefined = undefined;
   #seq = 0;
-  #phase: 'new' | 'recovering' | 'running' | 'broken' = 'new';
   /** A command, or `onRecoveryCompleted`, is being handled. */
   #handling = false;
   #writer: Writer | undefined = undefined;
@@ -49,15 +46,8 @@ export abstract class PersistentActor<Command = unknown, Event = unknown, State 
 
   /** The state before the first event. */
   abstract initialState(): State;
-  /** Handles one command: looks, persists, replies. `state` is the state at its beginning; `this.state` the present one. */
-  abstract onCommand(state: State, command: Command): void | Promise<void>;
   /** The state after `event`. Pure: it depends on nothing else, changes nothing, and gives the same each time. */
   abstract onEvent(state: State, event: Event): State;
-
-  /** The stores of this actor. Default: those of `usePersistence`. */
-  stores(): PersistenceStores {
-    return storesOf(this.context.system);
-  }
 
   /** Default: never. */
   snapshotPolicy(): SnapshotPolicy {
@@ -79,26 +69,14 @@ export abstract class PersistentActor<Command = unknown, Event = unknown, State 
     return plainSchema;
   }
 
-  /** After recovery and before the first command; may persist. A throw fails the start. */
-  onRecoveryCompleted(_state: State): void | Promise<void> {}
-
-  /** Recovery has failed. Default: throws `error`, and supervision decides. If it returns, the actor stops. */
-  onRecoveryFailure(error: unknown): void | Promise<void> {
-    throw error;
-  }
-
-  get state(): State {
-    if (this.#phase === 'new') throw new ActorUsageError(`${this.context.self.path} has not recovered yet`);
+  override get state(): State {
+    if (!this.hasState()) throw this.notNow();
     return this.#state as State;
   }
 
   /** Number of the last event that is part of the state; 0 before the first. */
   get lastSequenceNr(): number {
     return this.#seq;
-  }
-
-  get recovering(): boolean {
-    return this.#phase === 'recovering';
   }
 
   /**
@@ -115,8 +93,8 @@ export abstract class PersistentActor<Command = unknown, Event = unknown, State 
     events: readonly Event[],
     after?: (state: State, events: readonly Event[]) => void | Promise<void>,
   ): Promise<void> {
-    this.context.fence();
-    if (!this.#handling || this.#phase !== 'running') throw this.#notNow();
+    this.checkMayWrite();
+    if (!this.#handling || this.phase !== 'running') throw this.notNow();
     const last = this.#queue.last;
     let next = last === undefined ? this.#state as State : last.state;
     for (const event of events) {
@@ -128,7 +106,7 @@ export abstract class PersistentActor<Command = unknown, Event = unknown, State 
 
   /** Saves the present state now, whatever the policy. @throws ActorUsageError without a snapshot store */
   async saveSnapshot(): Promise<void> {
-    this.context.fence();
+    this.checkMayWrite();
     const snapshots = this.#needSnapshots();
     await snapshots.save(this.#snapshot(), this.snapshotPolicy());
   }
@@ -138,7 +116,7 @@ export abstract class PersistentActor<Command = unknown, Event = unknown, State 
    * recover otherwise.
    */
   async deleteHistory(toSeq: number): Promise<void> {
-    this.context.fence();
+    this.checkMayWrite();
     checkNumber('PersistentActor', 'toSeq', toSeq);
     if (toSeq > this.#seq || !(await this.#needSnapshots().covers(toSeq))) {
       throw new ActorUsageError(
@@ -156,32 +134,9 @@ export abstract class PersistentActor<Command = unknown, Event = unknown, State 
     }
   }
 
-  override async preStart(): Promise<void> {
-    this.#phase = 'recovering';
-    try {
-      await this.#recover();
-    } catch (error) {
-      this.#phase = 'broken';
-      if (mustStop(error)) this.context.stopSelf();
-      else {
-        await this.onRecoveryFailure(error);
-        this.context.log.error(`stopped, since it could not recover: ${String(error)}`, { error });
-        return this.context.stopSelf();
-      }
-      throw error;
-    }
-    this.#phase = 'running';
-    await this.#handle(() => this.onRecoveryCompleted(this.state));
-  }
-
-  override onReceive(command: Command): void | Promise<void> {
-    if (this.#phase !== 'running') throw this.#notNow();
-    return this.#handle(() => this.onCommand(this.#state as State, command));
-  }
-
   /** For the host of a singleton: the state and its number, for the next host. */
   serializeForHandOver(): Uint8Array | null {
-    if (this.#phase !== 'running' || !this.#queue.idle) return null;
+    if (this.phase !== 'running' || !this.#queue.idle) return null;
     const mark = { sequenceNr: this.#seq, state: this.#state as State };
     try {
       return packWarmState(this.persistenceId, mark, this.stateSchema());
@@ -196,7 +151,7 @@ export abstract class PersistentActor<Command = unknown, Event = unknown, State 
     this.#warm = unpackWarmState(this.persistenceId, state, this.stateSchema());
   }
 
-  #handle(run: () => void | Promise<void>): void | Promise<void> {
+  protected override handle(run: () => void | Promise<void>): void | Promise<void> {
     this.#handling = true;
     let result: void | Promise<void>;
     try {
@@ -238,7 +193,7 @@ export abstract class PersistentActor<Command = unknown, Event = unknown, State 
   }
 
   async #append(events: readonly Event[]): Promise<void> {
-    this.context.fence();
+    this.checkMayWrite();
     const schema = this.eventSchema();
     try {
       const entries = events.map((event) => ({
@@ -249,20 +204,21 @@ export abstract class PersistentActor<Command = unknown, Event = unknown, State 
       await this.#needJournal().append(this.persistenceId, entries, this.#seq, this.#writer as Writer);
     } catch (error) {
       // Of these it is known that nothing was written, and the next command may be fine.
-      if (!(error instanceof SerializationError)) this.#phase = 'broken';
+      if (!(error instanceof SerializationError)) this.breakOff();
       throw error;
     }
   }
 
-  async #recover(): Promise<void> {
-    checkPersistenceId(this.persistenceId);
+  protected override async recover(writer: Writer | undefined): Promise<void> {
     const { context, persistenceId } = this;
     const { journal, snapshots } = this.stores();
     if (journal === undefined) throw new ActorUsageError(`'${persistenceId}' has no journal among its stores`);
     this.#journal = journal;
-    const claim = await journal.claim(persistenceId, writerFor(context.system, context.fence()));
+    const claim = writer === undefined ? undefined : await journal.claim(persistenceId, writer);
     context.fence();
-    this.#writer = claim.writer;
+    this.#writer = claim?.writer;
+    // Who only reads is not told what was deleted; the gap would show.
+    const extent = claim ?? { highestSeq: await journal.highestSeq(persistenceId), deletedTo: 0 };
     const recovered = await recover<Event, State>({
       persistenceId,
       journal,
@@ -275,7 +231,7 @@ export abstract class PersistentActor<Command = unknown, Event = unknown, State 
       initialState: () => this.initialState(),
       onEvent: (state, event) => this.onEvent(state, event),
       check: () => context.fence(),
-    }, claim);
+    }, extent);
     this.#warm = undefined;
     this.#state = recovered.state;
     this.#seq = recovered.sequenceNr;
@@ -301,7 +257,7 @@ export abstract class PersistentActor<Command = unknown, Event = unknown, State 
   }
 
   #needJournal(): Journal {
-    if (this.#journal === undefined) throw this.#notNow();
+    if (this.#journal === undefined) throw this.notNow();
     return this.#journal;
   }
 
@@ -310,15 +266,5 @@ export abstract class PersistentActor<Command = unknown, Event = unknown, State 
       throw new ActorUsageError(`'${this.persistenceId}' has no snapshot store, or has not recovered`);
     }
     return this.#snapshots;
-  }
-
-  #notNow(): ActorUsageError {
-    const why = {
-      new: 'it has not recovered: a preStart or postRestart of its own must call super',
-      recovering: 'it is recovering',
-      running: 'only a command that is being handled can persist',
-      broken: 'a write or the recovery has failed, and only a restart can bring it back',
-    }[this.#phase];
-    return new ActorUsageError(`${this.context.self.path} (${this.persistenceId}) cannot go on: ${why}`);
   }
 }

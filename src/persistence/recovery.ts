@@ -42,7 +42,7 @@ const sliceMs = 2;
 /** @throws RecoveryError, and whatever the stores throw */
 export async function recover<Event, State>(
   port: RecoveryPort<Event, State>,
-  claim: Claim,
+  claim: Pick<Claim, 'highestSeq' | 'deletedTo'>,
 ): Promise<Recovered<State>> {
   const { persistenceId, log, warm } = port;
   const damaged: number[] = [];

@@ -1,6 +1,6 @@
 /** Which stores the persistent actors of a system use, and as whom they write. */
 import { ActorUsageError } from '../actor/errors.ts';
-import { checkOptions, type Rules, rules } from '../actor/options.ts';
+import { checkOption, rules } from '../actor/options.ts';
 import type { ActorSystem } from '../actor/system.ts';
 import type { DurableStateStore } from './durable_state_store.ts';
 import type { Journal } from './journal.ts';
@@ -14,11 +14,6 @@ export interface PersistenceStores {
   readonly durableState?: DurableStateStore;
 }
 
-const storeRules: Rules<PersistenceStores> = {
-  journal: rules.object,
-  snapshots: rules.object,
-  durableState: rules.object,
-};
 const extension = 'persistence';
 
 /** What a layer that knows the cluster puts into the system's extensions under this name: gives uid and cluster id. */
@@ -32,7 +27,9 @@ export type WriterIdentity = () => { readonly uid: string; readonly clusterId: s
  * @throws OptionsError
  */
 export function usePersistence(system: ActorSystem, stores: PersistenceStores): void {
-  checkOptions('PersistenceStores', stores, storeRules);
+  for (const field of ['journal', 'snapshots', 'durableState'] as const) {
+    checkOption('PersistenceStores', field, stores[field], rules.object);
+  }
   system.extensions.set(extension, stores);
 }
 

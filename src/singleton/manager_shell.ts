@@ -47,10 +47,12 @@ export class ManagerShell {
   /** Of the start before, while its release is on its way. */
   #formerKeeper: LeaseKeeper | undefined;
 
-  constructor(name: string, port: ManagerPort) {
+  /** Epochs heard of in an earlier membership of this process stay known. */
+  constructor(name: string, port: ManagerPort, before?: Pick<ManagerState, 'epochSeen' | 'epochStarted'>) {
     this.name = name;
     this.#port = port;
-    this.state = initialManager(name, port.node.uid, port.node.address);
+    const { epochSeen = 0, epochStarted = 0 } = before ?? {};
+    this.state = { ...initialManager(name, port.node.uid, port.node.address), epochSeen, epochStarted };
     this.host = new DeliveryHost({
       deliver: (message, sender, receipt) => this.#instance?.deliver(message, sender, receipt),
       acknowledge: (stream, prefix, others) => port.acknowledge(stream, prefix, others),

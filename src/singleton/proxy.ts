@@ -38,6 +38,8 @@ export interface ProxyPort {
 
 /** Unanswered opens are repeated this often; a silent host is asked again after twice as long, then less and less often. */
 const retryMs = 250;
+/** Until a start says otherwise. */
+const defaultBuffer = 1_000;
 const longestStallMs = 5_000;
 
 export class SingletonProxy implements StreamPort {
@@ -52,10 +54,17 @@ export class SingletonProxy implements StreamPort {
   #askAfterMs = retryMs * 2;
   #overflowing = false;
   #ended = false;
+  #suspended = false;
 
-  constructor(port: ProxyPort, bufferSize: number, overflow: OverflowPolicy) {
+  /** With `before`, its stream goes on as that of a new sender. */
+  constructor(port: ProxyPort, before?: SingletonProxy) {
     this.#port = port;
-    this.stream = new SenderStream(this, bufferSize, overflow);
+    this.stream = before?.stream ?? new SenderStream(defaultBuffer, 'drop-newest');
+    this.stream.attach(this);
+    if (before) {
+      this.#mode = before.#mode;
+      this.stream.renew(this.#mode);
+    }
   }
 
   configure(options: { bufferSize: number; overflow: OverflowPolicy; delivery: DeliveryMode }): void {
@@ -72,7 +81,7 @@ export class SingletonProxy implements StreamPort {
 
   /** The view, or what is known about the host, has changed. */
   retarget(): void {
-    if (this.#ended) return;
+    if (this.#ended || this.#suspended) return;
     const host = this.#believed();
     const open = this.stream.target;
     if (open && host?.uid === open.uid) return;
@@ -104,7 +113,7 @@ export class SingletonProxy implements StreamPort {
 
   /** The host at `address` answered an open, or announced itself after a move. */
   onOpened(uid: string, address: Address, message: OpenedMessage): void {
-    if (this.#ended) return;
+    if (this.#ended || this.#suspended) return;
     const target = { uid, address, epoch: message.epoch };
     if (message.verdict === 'announced') {
       const { base, next, lastSentEpoch } = this.stream;
@@ -165,6 +174,14 @@ export class SingletonProxy implements StreamPort {
     this.retarget();
   }
 
+  /** This node is out of the cluster, and will be back: what is told meanwhile is kept. */
+  suspend(): void {
+    this.#timer?.();
+    this.#timer = undefined;
+    this.#suspended = true;
+    this.stream.closed();
+  }
+
   /** This node is out of the cluster for good. */
   end(): void {
     this.#ended = true;
@@ -210,7 +227,7 @@ export class SingletonProxy implements StreamPort {
 
   /** One timer while anything is unsettled: repeats opens, and asks a host that acknowledges nothing how far it got. */
   #arm(): void {
-    if (this.#timer || this.#ended || this.stream.buffered === 0) return;
+    if (this.#timer || this.#ended || this.#suspended || this.stream.buffered === 0) return;
     this.#timer = this.#port.node.environment.timers.set(retryMs, () => {
       this.#timer = undefined;
       this.#tick();

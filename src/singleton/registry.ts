@@ -1,89 +1,79 @@
-/** `cluster.singleton`: the singletons of one node, and the routing of messages about them. */
+/** `cluster.singleton`: starting, finding, moving, spawning and stopping singletons. */
 import type { Actor, ActorOrFactory } from '../actor/actor.ts';
 import type { ActorRef } from '../actor/ref.ts';
 import type { ActorSystem } from '../actor/system.ts';
-import type { KindOption } from '../cluster/cluster_options.ts';
-import type { MemberChange, MembershipNode } from '../cluster/contract.ts';
-import type { HostingClaim, StartedRecord } from '../cluster/member.ts';
-import { textOf, WireError } from '../cluster/wire_checks.ts';
-import type { Lease } from '../coordination/lease.ts';
-import { limits } from '../limits.ts';
-import type { PeerIdentity } from '../transport/contract.ts';
-import type { Envelope } from '../transport/peers_contract.ts';
-import { codes } from '../wire/codes.ts';
+import type { MembershipNode } from '../cluster/contract.ts';
 import { eligibleHosts, hostOf, pinKey, roleOf } from './host.ts';
 import { managerPath } from './instance.ts';
-import type { KindName } from './kinds.ts';
 import type { SingletonKey } from './key.ts';
-import { defaultManagerConfig, hasInstance } from './manager.ts';
+import type { KindName } from './kinds.ts';
+import { hasInstance } from './manager.ts';
 import { ManagerActor } from './manager_actor.ts';
-import type { ManagerConfig } from './manager_state.ts';
 import { nameOf, type SimpleSingletonClass, type SingletonClass, type SingletonName, startSettings } from './naming.ts';
-import { Singleton } from './singleton.ts';
+import type { Singleton } from './singleton.ts';
+import { type RegistryOptions, SingletonSet, SingletonStateError } from './singleton_set.ts';
 import { SpawnDesk, type SpawnSingletonOptions } from './spawn.ts';
 import { differs, type ResolvedStart, resolveStart, type StartOptionsInput } from './start_options.ts';
 
-export class SingletonStateError extends Error {
-  override readonly name = 'SingletonStateError';
-}
-
-const messageCodes = [
-  codes.handOverRequest,
-  codes.handOverAnswer,
-  codes.handOverWithdraw,
-  codes.stateChunk,
-  codes.streamOpen,
-  codes.streamOpened,
-  codes.deliver,
-  codes.acknowledge,
-  codes.refuse,
-];
-
-export interface RegistryOptions {
-  readonly handOverTimeoutMs: number;
-  /** Kinds this node can make, for `spawn`. */
-  readonly kinds?: readonly KindOption[];
-  /** Throws `OptionsError` when a singleton's own time-out breaks the timing rules. */
-  readonly checkHandOverTimeout: (family: string, field: string, ms: number) => void;
-  /** For leases. */
-  readonly driftBound: number;
-  /** The voters that quorum leases ask. */
-  readonly arbiter?: unknown;
-}
+export { type RegistryOptions, SingletonStateError } from './singleton_set.ts';
 
 export class SingletonRegistry {
   readonly #system: ActorSystem;
-  readonly #node: MembershipNode;
-  readonly #options: RegistryOptions;
-  readonly #singletons = new Map<string, Singleton>();
-  readonly #spawns: SpawnDesk;
-  #generation = 0;
-  #started: ReadonlyMap<string, StartedRecord> = new Map();
-  #hosting: ReadonlyMap<string, HostingClaim> = new Map();
-  #leaveDone: (() => void) | undefined;
-  #ended = false;
-  /** Messages about singletons that were not well-formed. */
-  malformed = 0;
+  #node: MembershipNode;
+  #options: RegistryOptions;
+  #set: SingletonSet;
+  #spawns: SpawnDesk;
 
   constructor(system: ActorSystem, node: MembershipNode, options: RegistryOptions) {
     this.#system = system;
     this.#node = node;
     this.#options = options;
-    for (const code of messageCodes) node.onMessage(code, (peer, envelope) => this.#onMessage(peer, envelope));
-    node.onChange((_view, changes) => this.#onChange(changes));
-    node.onSelfDown((down) => this.#onSelfDown(down.why));
-    node.onLeaving((done) => this.#onLeaving(done));
-    this.#spawns = new SpawnDesk({
-      system,
-      node,
-      kinds: options.kinds ?? [],
+    this.#spawns = this.#desk();
+    this.#set = this.#bind(undefined);
+    this.#set.publish();
+  }
+
+  /**
+   * The process has become a new member, after this one was removed against its will: refs and buffers go on, and what was
+   * started is started again. What was on its way to a host is settled first: nobody knows what became of it.
+   */
+  rebind(node: MembershipNode, options: RegistryOptions): void {
+    const before = this.#set;
+    this.#node = node;
+    this.#options = options;
+    const spawned = this.#spawns.running;
+    this.#spawns = this.#desk();
+    this.#set = this.#bind(before);
+    for (const { name, manager: { start } } of before.all()) {
+      if (start && !spawned.has(name)) this.#set.begin(this.#set.get(name), start);
+      else if (start) this.#stopManager(name);
+    }
+    this.#set.publish();
+  }
+
+  #desk(): SpawnDesk {
+    return new SpawnDesk({
+      system: this.#system,
+      node: this.#node,
+      kinds: this.#options.kinds ?? [],
       start: (settings) => void this.#start(resolveStart(settings)),
       stop: (name) => this.stop(name),
       isStarted: (name) => this.isStarted(name),
       ref: (name) => this.ref(name),
-      ended: () => this.#ended,
+      ended: () => this.#set.out,
     });
-    this.#publish();
+  }
+
+  #bind(before: SingletonSet | undefined): SingletonSet {
+    const desk = this.#spawns;
+    return new SingletonSet({
+      system: this.#system,
+      node: this.#node,
+      options: this.#options,
+      marks: () => desk.marks,
+      current: (name) => this.#set.get(name),
+      onView: () => desk.reconcile(),
+    }, before);
   }
 
   /** Starts the singleton named by the class. Get-or-create: a second start returns the same ref. */
@@ -98,16 +88,16 @@ export class SingletonRegistry {
 
   /** The ref of a singleton, whether or not this node started it. Never makes this node a host. */
   ref<T>(name: SingletonName<T>): ActorRef<T> {
-    return this.#singleton(nameOf(name)).ref;
+    return this.#set.get(nameOf(name)).ref;
   }
 
   /** Takes this node out of the running; an instance here stops, and another node that started it takes over. */
   stop(name: SingletonName<any>): void {
-    const singleton = this.#singletons.get(nameOf(name));
+    const singleton = this.#set.find(nameOf(name));
     if (!singleton?.manager.start) return;
     singleton.manager.start = undefined;
     singleton.manager.feed({ kind: 'stop' });
-    this.#system.resolve('/system/' + managerPath(singleton.name).join('/'))?.stop();
+    this.#stopManager(singleton.name);
   }
 
   /**
@@ -126,7 +116,7 @@ export class SingletonRegistry {
   }
 
   isStarted(name: SingletonName<any>): boolean {
-    return this.#singletons.get(nameOf(name))?.manager.start !== undefined;
+    return this.#set.find(nameOf(name))?.manager.start !== undefined;
   }
 
   /** The manager of a started singleton; undefined once it is stopped. */
@@ -154,19 +144,19 @@ export class SingletonRegistry {
 
   /** Every singleton this node knows of, for inspection. */
   all(): Iterable<Singleton> {
-    return this.#singletons.values();
+    return this.#set.all();
   }
 
   find(name: string): Singleton | undefined {
-    return this.#singletons.get(name);
+    return this.#set.find(name);
   }
 
   #start(start: ResolvedStart<any>): ActorRef<any> {
-    if (this.#ended) throw new SingletonStateError('this node has left the cluster');
+    if (this.#set.out) throw new SingletonStateError('this node has left the cluster');
     if (start.handOverTimeoutMs !== undefined) {
       this.#options.checkHandOverTimeout('StartSingletonOptions', 'handOverTimeoutMs', start.handOverTimeoutMs);
     }
-    const singleton = this.#singleton(start.typeName);
+    const singleton = this.#set.get(start.typeName);
     const { manager } = singleton;
     if (manager.start) {
       if (differs(manager.start, start)) {
@@ -190,160 +180,42 @@ export class SingletonRegistry {
         }, which counts`,
       );
     }
-    manager.useLease(this.#leaseOf(start), start.acquireRetryIntervalMs);
-    manager.start = start;
-    singleton.proxy.configure(start);
     this.#system.spawnSystem(managerPath(start.typeName), () => new ManagerActor(), {});
-    this.#generation += 1;
-    manager.feed({
-      kind: 'start',
-      record: { generation: this.#generation, role: start.role },
-      config: this.#config(start),
-    });
-    // The capability is published by now; the view that has it decides who hosts.
-    manager.feed({ kind: 'view' });
-    singleton.proxy.retarget();
+    this.#set.begin(singleton, start);
     return singleton.ref;
   }
 
-  #config(start: ResolvedStart<any>): ManagerConfig {
-    return {
-      ...defaultManagerConfig,
-      handOverTimeoutMs: start.handOverTimeoutMs ?? this.#options.handOverTimeoutMs,
-      handOverPolicy: start.handOverPolicy,
-      restartOnTermination: start.restartOnTermination,
-      moveAfterFailures: start.moveAfterFailures,
-      stopTimeoutMs: start.stopTimeoutMs,
-      lease: start.lease !== undefined,
-      acquireRetryIntervalMs: start.acquireRetryIntervalMs,
-    };
+  #stopManager(name: string): void {
+    this.#system.resolve('/system/' + managerPath(name).join('/'))?.stop();
   }
 
-  #leaseOf({ lease, typeName }: ResolvedStart<any>): Lease | undefined {
-    if (typeof lease !== 'function') return lease;
-    const { address, uid, environment } = this.#node;
-    const { driftBound, arbiter } = this.#options;
-    return lease({ name: typeName, owner: `${address}#${uid}`, environment, driftBound, arbiter });
-  }
-
-  #singleton(name: string): Singleton {
-    let singleton = this.#singletons.get(name);
-    if (!singleton) {
-      if (this.#singletons.size >= limits.singletons) {
-        throw new SingletonStateError(`this node knows ${limits.singletons} singletons already`);
-      }
-      singleton = new Singleton(name, {
-        system: this.#system,
-        node: this.#node,
-        changed: () => this.#publish(),
-        leaveDone: () => this.#checkLeave(),
-      });
-      this.#singletons.set(name, singleton);
-      if (this.#ended) singleton.proxy.end();
-    }
-    return singleton;
-  }
-
-  /** Tells the cluster what this node has started and hosts, whenever either has changed. */
-  #publish(): void {
-    if (this.#ended || !this.#spawns) return;
-    const started = new Map<string, StartedRecord>(this.#spawns.marks);
-    const hosting = new Map<string, HostingClaim>();
-    for (const { name, manager } of this.#singletons.values()) {
-      if (manager.state.started && !manager.state.withdrawn) started.set(name, manager.state.started);
-      if (manager.claim) hosting.set(name, manager.claim);
-    }
-    const same = sameEntries(started, this.#started) && sameEntries(hosting, this.#hosting);
-    if (same) return;
-    this.#started = started;
-    this.#hosting = hosting;
-    this.#node.publish({ started, hosting });
-  }
-
-  #onMessage(peer: PeerIdentity, envelope: Envelope): void {
-    try {
-      const name = textOf(envelope[1], limits.typeNameChars, 'singleton name');
-      const known = this.#singletons.get(name);
-      if (known) return known.onMessage(peer, envelope);
-      // Questions are answered for names never heard of; nothing else about them concerns this node.
-      if (envelope[0] === codes.handOverRequest || envelope[0] === codes.streamOpen) {
-        if (this.#singletons.size < limits.singletons) this.#singleton(name).onMessage(peer, envelope);
-      }
-    } catch (error) {
-      if (!(error instanceof WireError)) throw error;
-      this.malformed += 1;
-      this.#node.environment.log.warn('a malformed singleton message was dropped', {
-        from: peer.address,
-        code: envelope[0],
-        why: error.message,
-      });
-    }
-  }
-
-  #onChange(changes: readonly MemberChange[]): void {
-    for (const change of changes) {
-      if (change.kind === 'self-removed') return this.#end();
-      if (change.kind === 'member' && change.member.status === 'removed') {
-        for (const singleton of this.#singletons.values()) singleton.onMemberGone(change.member.uid);
-      }
-    }
-    this.#spawns.reconcile();
-    for (const singleton of [...this.#singletons.values()]) singleton.onView();
-  }
-
-  #onSelfDown(why: string): void {
-    for (const { manager } of this.#singletons.values()) manager.feed({ kind: 'self-down', why });
-  }
-
-  #onLeaving(done: () => void): void {
-    this.#leaveDone = done;
-    for (const { manager } of [...this.#singletons.values()]) manager.feed({ kind: 'leave' });
-    this.#checkLeave();
-  }
-
-  #checkLeave(): void {
-    if (!this.#leaveDone) return;
-    for (const { manager } of this.#singletons.values()) {
-      if (manager.state.phase.kind !== 'ended' || manager.releasing) return;
-    }
-    const done = this.#leaveDone;
-    this.#leaveDone = undefined;
-    done();
-  }
-
-  /** This node is out of the cluster. */
-  #end(): void {
-    if (this.#ended) return;
-    this.#ended = true;
-    for (const { manager, proxy } of this.#singletons.values()) {
-      if (hasInstance(manager.state.phase)) manager.feed({ kind: 'self-down', why: 'removed from the cluster' });
-      proxy.end();
-    }
+  /** Messages about singletons that were not well-formed. */
+  get malformed(): number {
+    return this.#set.malformed;
   }
 
   /** True while any instance exists on this node. */
   get hostsAnything(): boolean {
-    return [...this.#singletons.values()].some(({ manager }) => hasInstance(manager.state.phase));
+    return this.#set.hostsAnything;
   }
 
   /** A lease is being given back. */
   get releasesLeases(): boolean {
-    return [...this.#singletons.values()].some(({ manager }) => manager.releasing);
+    return this.#set.releasesLeases;
   }
 
   /** Ends every instance without waiting for user code. */
   killAll(): void {
-    for (const { manager } of this.#singletons.values()) manager.dispose();
+    this.#set.killAll();
+  }
+
+  /** This process will not join again: what senders still keep becomes dead letters. */
+  end(): void {
+    this.#set.end();
   }
 
   /** The member that hosts `name` in this node's view. */
   hostOf(name: string): string | undefined {
     return hostOf(this.#node.view(), name)?.address;
   }
-}
-
-function sameEntries<V>(a: ReadonlyMap<string, V>, b: ReadonlyMap<string, V>): boolean {
-  if (a.size !== b.size) return false;
-  for (const [key, value] of a) if (b.get(key) !== value) return false;
-  return true;
 }

@@ -60,11 +60,14 @@ export interface Ledger {
   readonly dropped: number;
 }
 
+/** Before a proxy has taken the stream nothing is sent. */
+const unattached: StreamPort = { transmit: () => 'wait', lost: () => {} };
+
 export class SenderStream {
   target: OpenTarget | undefined;
   /** Epoch under which something in flight was last transmitted. */
   lastSentEpoch = 0;
-  readonly #port: StreamPort;
+  #port: StreamPort = unattached;
   readonly #pending = new Mailbox();
   readonly #inFlight = new InFlight();
   /** Next sequence number to transmit on the present connection; below `next` it is a repeat. */
@@ -74,10 +77,23 @@ export class SenderStream {
   #overflow: OverflowPolicy;
   readonly #counts = { told: 0, acknowledged: 0, deadLettered: 0, outcomeUnknown: 0, resent: 0, dropped: 0 };
 
-  constructor(port: StreamPort, bufferSize: number, overflow: OverflowPolicy) {
-    this.#port = port;
+  constructor(bufferSize: number, overflow: OverflowPolicy) {
     this.#bufferSize = bufferSize;
     this.#overflow = overflow;
+  }
+
+  attach(port: StreamPort): void {
+    this.#port = port;
+  }
+
+  /**
+   * The sender is a new member now, whom no host knows: what was on its way has an unknown outcome, or is sent again as a
+   * possible repeat.
+   */
+  renew(mode: DeliveryMode): void {
+    this.target = undefined;
+    this.lastSentEpoch = 0;
+    if (mode === 'at-most-once') this.#outcomeUnknown();
   }
 
   configure(bufferSize: number, overflow: OverflowPolicy): void {

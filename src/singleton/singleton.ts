@@ -30,6 +30,8 @@ import { chunksOf, StateAssembly } from './state_transfer.ts';
 export interface SingletonPort {
   readonly system: ActorSystem;
   readonly node: MembershipNode;
+  /** This singleton, after the node has become a new member perhaps another object. */
+  current(): Singleton;
   changed(): void;
   leaveDone(): void;
 }
@@ -49,7 +51,8 @@ export class Singleton {
   readonly #assemblies = new Map<string, StateAssembly>();
   readonly #brokenTransfers = new Map<string, number>();
 
-  constructor(name: string, port: SingletonPort) {
+  /** With `before`, the ref and what its senders have buffered are taken over. */
+  constructor(name: string, port: SingletonPort, before?: Singleton) {
     this.name = name;
     this.#port = port;
     const { system, node } = port;
@@ -64,7 +67,7 @@ export class Singleton {
       changed: () => port.changed(),
       hosting: () => this.#side.announce(),
       leaveDone: () => port.leaveDone(),
-    });
+    }, before?.manager.state);
     this.#side = new HostSide({ name, node, host: this.manager.host, proxy: () => this.proxy });
     this.proxy = new SingletonProxy(
       {
@@ -74,13 +77,12 @@ export class Singleton {
         deadLetter: (message, sender, reason, detail) =>
           system.deadLetters.publish({ message, sender, reason, detail, recipient: `singleton ${name}` }),
       },
-      1_000,
-      'drop-newest',
+      before?.proxy,
     );
-    this.ref = new SingletonRef(name, {
+    this.ref = before?.ref ?? new SingletonRef(name, {
       asks: system.asks,
       log: node.environment.log,
-      tell: (message, sender) => this.proxy.tell(message, sender),
+      tell: (message, sender) => port.current().proxy.tell(message, sender),
     });
   }
 

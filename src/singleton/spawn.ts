@@ -77,7 +77,6 @@ export class SpawnDesk {
   readonly #port: SpawnPort;
   readonly #spawner: Spawner;
   readonly #factories: ReadonlyMap<string, KindFactory>;
-  /** Names that run here because they are registered. */
   readonly #running = new Set<string>();
   readonly #refused = new Set<string>();
 
@@ -111,6 +110,11 @@ export class SpawnDesk {
   despawn(name: string): boolean {
     checkTypeName(name, family);
     return this.#spawner.remove(name);
+  }
+
+  /** Names that run here because they are registered. */
+  get running(): ReadonlySet<string> {
+    return this.#running;
   }
 
   /** Brings what runs here in line with what is registered. */

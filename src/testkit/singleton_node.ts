@@ -17,7 +17,7 @@ import { simulatedNode } from './simulated_node.ts';
 import { SimulationError } from './sim_world.ts';
 import { sender, type SingletonRun } from './singleton_program.ts';
 import { showValue } from './values.ts';
-import { makeWorker, type WorkerKind, type WorkMessage } from './workload_actors.ts';
+import { makeWorker, type Tick, type WorkerKind, type WorkMessage } from './workload_actors.ts';
 
 const askTimeoutMs = 4_000;
 const noBooks: Books = {
@@ -130,7 +130,7 @@ export class SingletonNode {
 
   #startOrRefer(kind: WorkerKind): void {
     const { registry } = this.#assembly;
-    const key = SingletonKey.of<WorkMessage>(kind.name, kind.role);
+    const key = SingletonKey.of<WorkMessage | Tick>(kind.name, kind.role);
     if (this.#run.settings.nodes.get(this.#process.host.address)?.starts.has(kind.name) !== true) {
       this.#refs.set(kind.name, registry.ref(key));
       return;

@@ -192,7 +192,7 @@ export function sender(process: SimProcess): string {
 }
 
 function drawSettings({ random, addresses, profile }: RunContext): RunSettings {
-  const kinds = random.shuffled(workerKinds).slice(0, random.integer(2, 4));
+  const kinds = random.shuffled(workerKinds).slice(0, random.integer(2, 5));
   const { plannedOnly } = profile;
   const workers = addresses.filter(() => plannedOnly || random.chance(0.7));
   const nodes = new Map(addresses.map((address) => {

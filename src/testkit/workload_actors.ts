@@ -17,6 +17,11 @@ export interface WorkAnswer {
   readonly epoch: number;
 }
 
+/** From a worker's own timer. */
+export interface Tick {
+  readonly tick: true;
+}
+
 /** What a worker needs to know of its surroundings. */
 export interface WorkerPlace {
   readonly registry: InstanceRegistry;
@@ -42,6 +47,8 @@ export interface WorkerKind {
   readonly slowStopMs?: number;
   /** Handlers are async and take up to this long. */
   readonly slowHandlerMs?: number;
+  /** Handles a message of its own timer this often. */
+  readonly tickMs?: number;
   /** Probability that a constructor throws. */
   readonly failingStarts?: number;
   /** Probability that a handler throws. */
@@ -56,12 +63,15 @@ export const workerKinds: readonly WorkerKind[] = [
   { name: 'warm', warm: true },
   { name: 'slow-stop', slowStopMs: 400 },
   { name: 'async', slowHandlerMs: 30 },
+  // Near its capacity, so that its mailbox is seldom empty.
+  { name: 'busy', slowHandlerMs: 120 },
+  { name: 'ticking', tickMs: 40 },
   { name: 'failing', failingStarts: 0.1, failingHandlers: 0.02 },
   { name: 'self-stopping', stopsItself: 0.01 },
   { name: 'at-least-once', atLeastOnce: true, slowHandlerMs: 10 },
 ];
 
-export class Worker extends Actor<WorkMessage> {
+export class Worker extends Actor<WorkMessage | Tick> {
   protected readonly kind: WorkerKind;
   protected readonly place: WorkerPlace;
   protected readonly instance: Instance;
@@ -79,10 +89,13 @@ export class Worker extends Actor<WorkMessage> {
 
   override preStart(): void {
     this.place.registry.epoch(this.instance, this.context.epoch, this.place.clusterId());
+    const { tickMs } = this.kind;
+    if (tickMs !== undefined) this.context.timers.startFixedRate('tick', { tick: true }, tickMs);
   }
 
-  override onReceive(message: WorkMessage): void | Promise<void> {
+  override onReceive(message: WorkMessage | Tick): void | Promise<void> {
     const settled = this.place.registry.handling(this.instance);
+    if ('tick' in message) return settled();
     this.place.ledger.handled(message);
     this.observe(message);
     const done = () => {
@@ -95,7 +108,8 @@ export class Worker extends Actor<WorkMessage> {
       done();
       return;
     }
-    return sleep(this.place.process, this.place.random.between(0, slowHandlerMs)).then(done);
+    const ms = this.place.quiet() ? 0 : this.place.random.between(0, slowHandlerMs);
+    return sleep(this.place.process, ms).then(done);
   }
 
   override postStop(): void | Promise<void> {

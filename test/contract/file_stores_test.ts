@@ -1,4 +1,5 @@
 /** The suites against files: on a real disk, and on a file system in memory. */
+import { execFile } from 'node:child_process';
 import { describe, test } from 'node:test';
 import { chmod, mkdir, mkdtemp, rename, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -6,6 +7,7 @@ import process from 'node:process';
 import { assertEquals, assertMatch, assertRejects } from '@std/assert';
 import { type FileStores, openFileStores } from '../../adapters/shared/file_journal/file_stores.ts';
 import { checkJournal, nodeFileSystem } from '../../adapters/shared/file_journal/mod.ts';
+import { repositoryRoot, runtimeCommand } from '../../demo/runtime_commands.ts';
 import { OptionsError } from '../../src/mod.ts';
 import { StorageError, StoreLockedError } from '../../src/persistence/mod.ts';
 import { MemoryFileSystem } from '../adapters/shared/file_journal/memory_file_system.ts';
@@ -102,6 +104,17 @@ describe('file stores', () => {
         await chmod(directory, 0o700);
       }),
   );
+
+  test('Deno without its permission is told which one it needs', () =>
+    onDisk(async (directory) => {
+      const { file, args } = runtimeCommand('deno', true);
+      const flags = args.filter((arg) => arg !== '--allow-net');
+      const stderr = await new Promise<string>((resolve) => {
+        const program = ['--no-prompt', 'test/contract/journal_writer.ts', directory];
+        execFile(file, [...flags, ...program], { cwd: repositoryRoot }, (_error, _stdout, text) => resolve(text));
+      });
+      assertMatch(stderr, /--allow-read and --allow-write for this directory/);
+    }));
 
   test('FB-123: a directory that was away is used again once it is back', () =>
     onDisk(async (parent) => {

@@ -78,17 +78,17 @@ export class EtcdServer {
     throw new Error('etcd did not start');
   }
 
-  /** SIGKILL, or SIGSTOP and SIGCONT for one that does not answer. */
-  signal(name: 'SIGSTOP' | 'SIGCONT'): void {
-    this.#child?.kill(name);
+  /** SIGSTOP makes it one that does not answer, SIGCONT wakes it. (Deno's `child.kill` works once only.) */
+  signal(name: 'SIGSTOP' | 'SIGCONT' | 'SIGKILL'): void {
+    if (this.#child?.pid !== undefined) process.kill(this.#child.pid, name);
   }
 
   async stop(): Promise<void> {
     const child = this.#child;
-    this.#child = undefined;
     if (!child) return;
     const gone = new Promise((resolve) => child.once('exit', resolve));
-    child.kill('SIGKILL');
+    this.signal('SIGKILL');
+    this.#child = undefined;
     await gone;
   }
 

@@ -69,7 +69,7 @@ describe('membership as users see it', () => {
 
   test('R95: an operator takes a member out; it stops by itself', async () => {
     const cluster = new MemoryCluster();
-    await cluster.grow(3);
+    await cluster.grow(3, { rejoin: false });
     const [first, , third] = cluster.nodes.map((node) => node.cluster);
     assertEquals(first!.down('10.0.0.9:1'), false);
     const ended = third!.whenEnded;
@@ -136,5 +136,65 @@ describe('HTTP', () => {
     assertEquals(await cluster.get(refs[0]!.ask('where')), second.address);
     await cluster.get(refs[0]!.ask('where'));
     assertEquals((await read('/cluster/singletons/counter')).body.lastHandOver.reason, 'planned');
+  });
+});
+
+describe('rule 6 and R145: a node that was put out comes back as a new member', () => {
+  test('refs, buffers and what was started go on; what was on its way is settled', async () => {
+    const cluster = new MemoryCluster();
+    await cluster.grow(3);
+    const journal = new Journal();
+    const Counter = counterClass(journal);
+    const refs = cluster.nodes.map((node) => node.cluster.singleton.start(Counter));
+    await cluster.get(refs[0]!.ask('count'));
+    const out = cluster.nodes[0]!;
+    const uid = out.cluster.uid;
+    const events: string[] = [];
+    out.cluster.subscribe((event) => events.push(event.kind));
+    events.length = 0;
+    cluster.nodes[1]!.cluster.down(out.address);
+    for (let n = 0; n < 10; n += 1) refs[0]!.tell(n);
+    await cluster.until(() => out.cluster.uid !== uid && out.cluster.readiness() === undefined, 120_000);
+    assertEquals(events.filter((kind) => kind.startsWith('Self')), ['SelfRemoved', 'SelfUp']);
+    assertEquals(out.cluster.selfMember.upNumber, 4);
+    await cluster.until(() => out.cluster.singleton.find('counter')!.proxy.stream.buffered === 0);
+    const { told, acknowledged, deadLettered } = out.cluster.singleton.find('counter')!.proxy.stream.ledger();
+    assertEquals(told, acknowledged + deadLettered);
+    assertEquals(await cluster.get(refs[0]!.ask('where')), cluster.nodes[1]!.address);
+    assertEquals(journal.peak, 1);
+    await cluster.leave(cluster.nodes[1]!);
+    await cluster.leave(cluster.nodes[1]!);
+    await cluster.until(() => journal.live === 1);
+    assertEquals(await cluster.get(refs[0]!.ask('where')), out.address);
+    await cluster.leave(out);
+  });
+
+  test('with rejoin: false it stays out and says why', async () => {
+    const cluster = new MemoryCluster();
+    await cluster.join();
+    const out = await cluster.join({ rejoin: false });
+    cluster.nodes[0]!.cluster.down(out.address);
+    assertStringIncludes((await cluster.get(out.cluster.whenEnded)).why, 'down');
+  });
+
+  test('after a split with manual downing that both sides survived, one side gives way and joins the other', async () => {
+    const cluster = new MemoryCluster();
+    await cluster.grow(2, { downing: 'manual' });
+    const journal = new Journal();
+    const Counter = counterClass(journal);
+    for (const node of cluster.nodes) node.cluster.singleton.start(Counter);
+    await cluster.until(() => journal.live === 1);
+    const [a, b] = cluster.nodes as [typeof cluster.nodes[0], typeof cluster.nodes[0]];
+    cluster.network.cut(a.address, b.address);
+    await cluster.pass(4_000);
+    b.cluster.down(a.address);
+    a.cluster.down(b.address);
+    await cluster.until(() => journal.live === 2, 60_000);
+    cluster.network.heal(a.address, b.address);
+    await cluster.until(() => journal.live === 1, 120_000);
+    await cluster.until(() => [a, b].every(({ cluster: each }) => each.upMembers().length === 2), 120_000);
+    assertEquals(a.cluster.leader()?.address, b.cluster.leader()?.address);
+    await cluster.pass(5_000);
+    assertEquals(journal.live, 1);
   });
 });

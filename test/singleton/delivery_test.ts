@@ -71,7 +71,8 @@ function model(seed: number): void {
       throw new Error(`seed ${seed}: lost ${message}: ${reason}`);
     },
   };
-  const sender: SenderStream = new SenderStream(port, 10_000, 'drop-newest');
+  const sender: SenderStream = new SenderStream(10_000, 'drop-newest');
+  sender.attach(port);
   // On one link everything keeps its order: an open is read after the messages sent before it.
   const open = () => {
     const { base, next: upTo, lastSentEpoch } = sender;

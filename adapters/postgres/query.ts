@@ -1,0 +1,68 @@
+/** What the stores need of a PostgreSQL client, and how the clients people have give it. */
+import { StorageError } from '../../src/persistence/mod.ts';
+
+export type Row = Readonly<Record<string, unknown>>;
+
+/** Any client that sends one statement and gives its rows. `bytea` arrives as bytes, `bigint` as text or number. */
+export interface PostgresQuery {
+  query(text: string, parameters: readonly unknown[]): Promise<readonly Row[]>;
+  close(): Promise<void>;
+}
+
+/** As much of the client of the package `postgres` as is used here. */
+export interface PostgresJsClient {
+  unsafe(text: string, parameters?: any[], options?: { readonly prepare?: boolean }): PromiseLike<readonly any[]>;
+  end(options?: { readonly timeout?: number }): Promise<void>;
+}
+
+/** As much of a pool of the package `pg` as is used here. */
+export interface NodePgPool {
+  query(text: string, parameters: any[]): Promise<{ readonly rows: readonly any[] }>;
+  end(): Promise<void>;
+}
+
+/** The client of the package `postgres`: `postgresJs(postgres(url))`. Runs on Bun, Deno and Node. */
+export function postgresJs(client: PostgresJsClient): PostgresQuery {
+  return wrap(
+    async (text, parameters) => await client.unsafe(text, [...parameters], { prepare: true }),
+    // The stores have waited for their statements; this is for connections that do not close.
+    () => client.end({ timeout: 1 }),
+  );
+}
+
+/** A pool of the package `pg`: `nodePg(new Pool(…))`. */
+export function nodePg(pool: NodePgPool): PostgresQuery {
+  return wrap(async (text, parameters) => (await pool.query(text, [...parameters])).rows, () => pool.end());
+}
+
+function wrap(query: PostgresQuery['query'], close: () => Promise<void>): PostgresQuery {
+  return {
+    async query(text, parameters) {
+      try {
+        return await query(text, parameters);
+      } catch (error) {
+        throw databaseError(error);
+      }
+    },
+    close,
+  };
+}
+
+function databaseError(error: unknown): StorageError {
+  const { code, message } = error as { code?: string; message?: string };
+  const missing = code === '42P01' ? ' (were the tables made? call createPostgresSchema once)' : '';
+  return new StorageError(`PostgreSQL: ${message ?? String(error)}${missing}`, code, error);
+}
+
+/** A `bigint` column as a number: sequence numbers and epochs are safe integers. */
+export function integer(value: unknown): number {
+  const number = Number(value);
+  if (!Number.isSafeInteger(number)) throw new StorageError(`PostgreSQL gave ${String(value)} for a number`);
+  return number;
+}
+
+/** A copy that is a plain `Uint8Array`. */
+export function bytesOf(value: unknown): Uint8Array {
+  if (!(value instanceof Uint8Array)) throw new StorageError('PostgreSQL gave no bytes');
+  return new Uint8Array(value);
+}

@@ -1,0 +1,195 @@
+/** The suites against a real PostgreSQL. */
+import { after, before, describe, test } from 'node:test';
+import { assertEquals, assertMatch, assertRejects, assertThrows } from '@std/assert';
+import {
+  createPostgresSchema,
+  nodePg,
+  openPostgresStores,
+  PostgresJournal,
+  postgresJs,
+  type PostgresJsClient,
+  type PostgresQuery,
+  postgresSchemaVersion,
+  type PostgresStores,
+  schemaVersion,
+} from '../../adapters/postgres/mod.ts';
+import { FencedError, OptionsError } from '../../src/mod.ts';
+import { StorageError } from '../../src/persistence/mod.ts';
+import { durableStateContract } from './durable_state_contract.ts';
+import { collect, eventsOf, journalContract, writerOf } from './journal_contract.ts';
+import { postgresMissing, type PostgresServer, startPostgres } from './postgres_server.ts';
+import { snapshotStoreContract } from './snapshot_store_contract.ts';
+
+/** The package is optional, also for those who check the types. */
+const packageName = 'postgres';
+const client: ((url: string, options: object) => PostgresJsClient) | undefined = await import(packageName).then(
+  (module) => module.default,
+  () => undefined,
+);
+const skip = client === undefined ? 'the package postgres is not installed' : await postgresMissing();
+
+let server: PostgresServer | undefined;
+let prefixes = 0;
+
+function connect(max = 4): PostgresQuery {
+  if (client === undefined || server === undefined) throw new Error('no server');
+  return postgresJs(client(server.url, { max, onnotice: () => {} }));
+}
+
+async function setup(keepSnapshots?: number) {
+  const prefix = `t${prefixes += 1}_`;
+  const options = { prefix, createSchema: true, ...(keepSnapshots === undefined ? {} : { keepSnapshots }) };
+  let stores: PostgresStores = await openPostgresStores(connect(), options);
+  return {
+    prefix,
+    stores,
+    reopen: async () => {
+      await stores.close();
+      return stores = await openPostgresStores(connect(), options);
+    },
+    end: () => stores.close(),
+  };
+}
+
+describe('PostgreSQL', { skip }, () => {
+  before(async () => {
+    if (skip === false) server = await startPostgres();
+  }, { timeout: 60_000 });
+  after(async () => {
+    await server?.stop();
+  });
+
+  journalContract('PostgreSQL', async () => {
+    const { stores, reopen, end } = await setup();
+    return { journal: stores.journal, reopen: async () => (await reopen()).journal, end };
+  }, { skip });
+
+  durableStateContract('PostgreSQL', async () => {
+    const { stores, reopen, end } = await setup();
+    return { store: stores.durableState, reopen: async () => (await reopen()).durableState, end };
+  }, { skip });
+
+  snapshotStoreContract('PostgreSQL', async (keepN) => {
+    const { stores, end } = await setup(keepN);
+    return { store: stores.snapshots, end };
+  }, { defaultKeepN: 3, skip });
+
+  test('the schema is made by many at once, and again, and has a version', { skip }, async () => {
+    const query = connect();
+    const prefix = `t${prefixes += 1}_`;
+    const missing = await assertRejects(() => new PostgresJournal(query, { prefix }).highestSeq('a'), StorageError);
+    assertMatch(missing.message, /createPostgresSchema/);
+    await Promise.all([1, 2, 3, 4].map(() => createPostgresSchema(query, prefix)));
+    await createPostgresSchema(query, prefix);
+    assertEquals(await postgresSchemaVersion(query, prefix), schemaVersion);
+    await query.query(`insert into ${prefix}schema (version) values (99)`, []);
+    await assertRejects(() => createPostgresSchema(query, prefix), StorageError, 'version 99');
+    await query.close();
+  });
+
+  test('names that are no plain names are refused', () => {
+    const query: PostgresQuery = { query: () => Promise.resolve([]), close: () => Promise.resolve() };
+    for (const prefix of ['', 'A', 'a b', "a';", 'x'.repeat(31), 'a.b.c']) {
+      assertThrows(() => new PostgresJournal(query, { prefix }), OptionsError, 'prefix');
+    }
+    new PostgresJournal(query, { prefix: 'app.singlet_' });
+  });
+
+  test('FB-119: of two connections that write one id, the one with the older claim is fenced in the statement', {
+    skip,
+  }, async () => {
+    const { stores, prefix, end } = await setup();
+    const other = await openPostgresStores(connect(), { prefix });
+    const { writer: old } = await stores.journal.claim('a', writerOf(1));
+    const writes: Promise<number>[] = [];
+    let seq = 0;
+    const write = async (): Promise<number> => {
+      for (;;) {
+        try {
+          await stores.journal.append('a', eventsOf(`old ${seq + 1}`), seq, old);
+          seq += 1;
+        } catch (error) {
+          if (!(error instanceof FencedError)) throw error;
+          return seq;
+        }
+      }
+    };
+    writes.push(write());
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    const claim = await other.journal.claim('a', writerOf(2));
+    for (let next = claim.highestSeq; next < claim.highestSeq + 20; next += 1) {
+      await other.journal.append('a', eventsOf(`new ${next + 1}`), next, claim.writer);
+    }
+    const [written = 0] = await Promise.all(writes);
+    assertEquals(written, claim.highestSeq);
+    const payloads = (await collect(other.journal.read('a'))).map((event) => event.payload);
+    assertEquals(payloads.length, written + 20);
+    assertEquals(payloads[written], `new ${written + 1}`);
+    await other.close();
+    await end();
+  });
+
+  test('a reader by tag never passes an event whose transaction is still open', { skip }, async () => {
+    const { stores, prefix, end } = await setup();
+    const slow = connect(1);
+    const { writer } = await stores.journal.claim('a', writerOf(1));
+    await slow.query('begin', []);
+    await slow.query(`insert into ${prefix}snapshots values ('x', 1, 0, '')`, []);
+    await stores.journal.append('a', [{ payload: 1, tags: ['t'] }], 0, writer);
+    assertEquals(await collect(stores.journal.readByTag('t')), []);
+    await slow.query('commit', []);
+    assertEquals((await collect(stores.journal.readByTag('t'))).map((event) => event.payload), [1]);
+    await slow.close();
+    await end();
+  });
+
+  test('pages: more events than one fetch', { skip }, async () => {
+    const { stores, prefix, end } = await setup();
+    const { writer } = await stores.journal.claim('a', writerOf(1));
+    await stores.journal.append('a', Array(25).fill({ payload: 'x', tags: ['t'] }), 0, writer);
+    const query = connect();
+    const paged = new PostgresJournal(query, { prefix, pageSize: 10 });
+    assertEquals((await collect(paged.read('a'))).map((event) => event.sequenceNr).at(-1), 25);
+    assertEquals((await collect(paged.readByTag('t'))).length, 25);
+    await query.close();
+    await end();
+  });
+
+  test('a server that is away is a StorageError, and works again when it is back', { skip }, async () => {
+    const { stores, end } = await setup();
+    const { writer } = await stores.journal.claim('a', writerOf(1));
+    await stores.journal.append('a', eventsOf(1), 0, writer);
+    const killer = connect(1);
+    await killer.query(
+      `select pg_terminate_backend(pid) from pg_stat_activity where pid <> pg_backend_pid() and backend_type = 'client backend'`,
+      [],
+    );
+    let acked = 1;
+    for (let tries = 0; tries < 20 && acked < 3; tries += 1) {
+      try {
+        await stores.journal.append('a', eventsOf(acked + 1), acked, writer);
+        acked += 1;
+      } catch (error) {
+        assertEquals(error instanceof StorageError, true, String(error));
+        acked = await stores.journal.highestSeq('a').catch(() => acked);
+      }
+    }
+    assertEquals((await collect(stores.journal.read('a'))).map((event) => event.payload), [1, 2, 3]);
+    await killer.close();
+    await end();
+  });
+
+  test('a pool of pg is taken as well', async () => {
+    const seen: unknown[] = [];
+    const query = nodePg({
+      query: (text, parameters) => {
+        seen.push([text, parameters]);
+        return Promise.resolve({ rows: [{ one: 1 }] });
+      },
+      end: () => Promise.resolve(),
+    });
+    assertEquals(await query.query('select $1', [1]), [{ one: 1 }]);
+    assertEquals(seen, [['select $1', [1]]]);
+    await query.close();
+  });
+});
