@@ -44,8 +44,9 @@ export interface MembershipNode {
   writeEntry(key: string, value: unknown): void;
   /** One owner per code; messages come from links whose peer is a member that is not removed, down or unknown. */
   onMessage(code: number, handler: (peer: PeerIdentity, envelope: Envelope) => void): Cancel;
-  sendSystem(address: Address, envelope: Envelope): void;
-  sendUser(address: Address, envelope: Envelope): SendFailure | undefined;
+  /** With `uid`: for that process only, never for a later one at the address. */
+  sendSystem(address: Address, envelope: Envelope, uid?: string): void;
+  sendUser(address: Address, envelope: Envelope, uid?: string): SendFailure | undefined;
   congested(address: Address): boolean;
   /**
    * Runs when this node leaves, after it has become `leaving` and before it becomes `exiting`; the leave waits for `done`

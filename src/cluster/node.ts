@@ -179,12 +179,12 @@ export class ClusterNode implements MembershipNode, NodeContext {
     return this.#inbox.onMessage(code, handler);
   }
 
-  sendSystem(address: Address, envelope: Envelope): void {
-    this.peers.sendSystem(address, envelope);
+  sendSystem(address: Address, envelope: Envelope, uid?: string): void {
+    this.peers.sendSystem(address, envelope, uid);
   }
 
-  sendUser(address: Address, envelope: Envelope): SendFailure | undefined {
-    return this.peers.sendUser(address, envelope);
+  sendUser(address: Address, envelope: Envelope, uid?: string): SendFailure | undefined {
+    return this.peers.sendUser(address, envelope, uid);
   }
 
   congested(address: Address): boolean {

@@ -63,7 +63,7 @@ export class HostSide implements LocalHost {
     const { epoch, plannedSince } = this.#port.host;
     const message = { name: this.#port.name, epoch, plannedSince, ...outcome };
     if (uid === node.uid) this.#port.proxy().onOpened(uid, address, message);
-    else node.sendSystem(address, openedEnvelope(message));
+    else node.sendSystem(address, openedEnvelope(message), uid);
   }
 
   #answerOpen(uid: string, address: string, message: OpenMessage): void {
@@ -124,6 +124,7 @@ export class HostSide implements LocalHost {
     node.sendSystem(
       peer.address,
       refuseEnvelope({ name: this.#port.name, epoch, why, hint: hint === node.address ? undefined : hint }),
+      peer.uid,
     );
   }
 
@@ -131,7 +132,9 @@ export class HostSide implements LocalHost {
     const { node } = this.#port;
     if (stream === node.uid) return this.#port.proxy().onAcknowledge(prefix, others);
     const address = node.view().members.find((member) => member.uid === stream)?.address;
-    if (address !== undefined) node.sendSystem(address, acknowledgeEnvelope({ name: this.#port.name, prefix, others }));
+    if (address !== undefined) {
+      node.sendSystem(address, acknowledgeEnvelope({ name: this.#port.name, prefix, others }), stream);
+    }
   }
 
   bookFlush(): void {

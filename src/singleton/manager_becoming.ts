@@ -46,7 +46,12 @@ function mayHostAnyway(draft: Draft, attempt: Attempt, blockers: readonly Member
 }
 
 function request(draft: Draft, attempt: Attempt, member: Member): void {
-  draft.effect({ kind: 'request', to: member.address, nonce: attempt.nonce, epoch: draft.nextEpoch() });
+  draft.effect({
+    kind: 'request',
+    to: { uid: member.uid, address: member.address },
+    nonce: attempt.nonce,
+    epoch: draft.nextEpoch(),
+  });
 }
 
 export function onResend(draft: Draft): void {
@@ -197,7 +202,7 @@ export function abandonAttempt(draft: Draft): void {
   draft.clearTimer('acquire');
   for (const member of draft.view.members) {
     if (phase.attempt.asked.has(member.uid)) {
-      draft.effect({ kind: 'withdraw', to: member.address, nonce: phase.attempt.nonce });
+      draft.effect({ kind: 'withdraw', to: { uid: member.uid, address: member.address }, nonce: phase.attempt.nonce });
     }
   }
   draft.enter({ kind: 'younger' });

@@ -9,15 +9,24 @@ import { SingletonHosted, SingletonHostedAnyway, SingletonStopped } from './even
 import { Instance } from './instance.ts';
 import { LeaseKeeper, type LeaseReport } from './lease_keeper.ts';
 import { initialManager, manage } from './manager.ts';
-import type { HandOverReport, ManagerEffect, ManagerEvent, ManagerState, TimerName, Verdict } from './manager_state.ts';
+import type {
+  Asker,
+  HandOverReport,
+  ManagerEffect,
+  ManagerEvent,
+  ManagerState,
+  Recipient,
+  TimerName,
+  Verdict,
+} from './manager_state.ts';
 import type { ResolvedStart } from './start_options.ts';
 
 export interface ManagerPort extends Omit<DeliveryHostPort, 'deliver'> {
   readonly system: ActorSystem;
   readonly node: MembershipNode;
-  sendRequest(to: string, nonce: string, epoch: number): void;
-  sendWithdraw(to: string, nonce: string): void;
-  sendAnswer(to: { address: string; nonce: string }, verdict: Verdict, state: ManagerState): void;
+  sendRequest(to: Recipient, nonce: string, epoch: number): void;
+  sendWithdraw(to: Recipient, nonce: string): void;
+  sendAnswer(to: Asker, verdict: Verdict, state: ManagerState): void;
   /** The phase, the epoch or what is published may be different now. */
   changed(): void;
   /** An instance takes messages from now on: senders that wait may be answered. */

@@ -152,9 +152,15 @@ export interface HandOverReport {
   readonly durationMs: number;
 }
 
+/** A member as one process: a later one at its address is somebody else. */
+export interface Recipient {
+  readonly uid: string;
+  readonly address: Address;
+}
+
 export type ManagerEffect =
-  | { readonly kind: 'request'; readonly to: Address; readonly nonce: string; readonly epoch: number }
-  | { readonly kind: 'withdraw'; readonly to: Address; readonly nonce: string }
+  | { readonly kind: 'request'; readonly to: Recipient; readonly nonce: string; readonly epoch: number }
+  | { readonly kind: 'withdraw'; readonly to: Recipient; readonly nonce: string }
   | { readonly kind: 'answer'; readonly to: Asker; readonly verdict: Verdict }
   | {
     readonly kind: 'start-instance';

@@ -106,7 +106,7 @@ export class SingletonProxy implements StreamPort {
     const { name, node } = this.#port;
     const { base, next, lastSentEpoch } = this.stream;
     const message: OpenMessage = { name, base, next, lastSentEpoch, repeat: this.#mode === 'at-least-once' };
-    if (host.uid !== node.uid) return node.sendSystem(host.address, openEnvelope(message));
+    if (host.uid !== node.uid) return node.sendSystem(host.address, openEnvelope(message), host.uid);
     const outcome = this.#port.local.open(node.uid, message);
     if (outcome) this.#opened({ uid: node.uid, address: node.address, epoch: outcome.epoch }, outcome);
   }
@@ -205,7 +205,7 @@ export class SingletonProxy implements StreamPort {
       repeat ? 1 : 0,
       sender ?? null,
       message,
-    ]);
+    ], target.uid);
     if (failure === undefined) return 'sent';
     if (failure.reason === 'unserializable' || failure.reason === 'too-large') {
       return { reason: failure.reason, detail: failure.detail };

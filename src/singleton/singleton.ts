@@ -8,7 +8,7 @@ import type { PeerIdentity } from '../transport/contract.ts';
 import type { Envelope } from '../transport/peers_contract.ts';
 import { HostSide } from './host_side.ts';
 import { ManagerShell } from './manager_shell.ts';
-import type { ManagerState, Verdict } from './manager_state.ts';
+import type { Asker, ManagerState, Recipient, Verdict } from './manager_state.ts';
 import {
   answerEnvelope,
   chunkEnvelope,
@@ -60,7 +60,7 @@ export class Singleton {
       system,
       node,
       sendRequest: (to, nonce, epoch) => this.#sendRequest(to, nonce, epoch),
-      sendWithdraw: (to, nonce) => node.sendSystem(to, withdrawEnvelope(name, nonce)),
+      sendWithdraw: (to, nonce) => node.sendSystem(to.address, withdrawEnvelope(name, nonce), to.uid),
       sendAnswer: (to, verdict, state) => this.#sendAnswer(to, verdict, state),
       acknowledge: (stream, prefix, others) => this.#side.acknowledge(stream, prefix, others),
       wantsFlush: () => this.#side.bookFlush(),
@@ -133,21 +133,20 @@ export class Singleton {
 
   // Hand-over
 
-  #sendRequest(to: string, nonce: string, epoch: number): void {
+  #sendRequest(to: Recipient, nonce: string, epoch: number): void {
     const { node } = this.#port;
-    const uid = node.view().members.find((member) => member.address === to)?.uid ?? '';
-    const assembly = this.#assemblies.get(uid);
+    const assembly = this.#assemblies.get(to.uid);
     if (assembly?.nonce === nonce && node.environment.clock.now() - assembly.lastAt < chunkPatienceMs) return;
-    node.sendSystem(to, requestEnvelope({ name: this.name, nonce, epoch }));
+    node.sendSystem(to.address, requestEnvelope({ name: this.name, nonce, epoch }), to.uid);
   }
 
-  #sendAnswer(to: { address: string; nonce: string }, verdict: Verdict, state: ManagerState): void {
+  #sendAnswer(to: Asker, verdict: Verdict, state: ManagerState): void {
     const { node } = this.#port;
     const result = verdict.kind === 'handed-over' ? verdict.result : undefined;
     const bytes = result?.state ?? null;
     if (bytes) {
       chunksOf(bytes).forEach((chunk, index) =>
-        node.sendSystem(to.address, chunkEnvelope({ name: this.name, nonce: to.nonce, index, bytes: chunk }))
+        node.sendSystem(to.address, chunkEnvelope({ name: this.name, nonce: to.nonce, index, bytes: chunk }), to.uid)
       );
     }
     node.sendSystem(
@@ -162,6 +161,7 @@ export class Singleton {
         stateBytes: bytes ? bytes.length : -1,
         checksum: bytes ? crc32(bytes) : 0,
       }),
+      to.uid,
     );
   }
 

@@ -63,7 +63,7 @@ export class Spawner {
       return spawnError('leader-unavailable', `the leader ${leader.address} did not answer within ${answerMs} ms`);
     });
     this.#requests.set(number, once);
-    this.#node.sendSystem(leader.address, [codes.spawn, steps.request, number, ...requestFields(wanted)]);
+    this.#node.sendSystem(leader.address, [codes.spawn, steps.request, number, ...requestFields(wanted)], leader.uid);
   }
 
   /** Removes a registration; false when there is none. */
@@ -135,7 +135,7 @@ export class Spawner {
       this.#checks.delete(number);
       proceed(free);
     });
-    this.#node.sendSystem(host.host, [codes.spawn, steps.check, number, wanted.name]);
+    this.#node.sendSystem(host.host, [codes.spawn, steps.check, number, wanted.name], host.hostUid);
   }
 
   #isFree(name: string): boolean {
@@ -160,7 +160,7 @@ export class Spawner {
     };
     this.#confirms.set(number, { uids, done: settle });
     for (const member of others(view.members, this.#node.uid)) {
-      this.#node.sendSystem(member.address, [codes.spawn, steps.confirm, number, key, version]);
+      this.#node.sendSystem(member.address, [codes.spawn, steps.confirm, number, key, version], member.uid);
     }
     settle();
   }
@@ -169,7 +169,8 @@ export class Spawner {
 
   #onMessage(peer: PeerIdentity, envelope: Envelope): void {
     const number = countOf(envelope[2], 'number');
-    const send = (...fields: unknown[]): void => this.#node.sendSystem(peer.address, [codes.spawn, ...fields]);
+    const send = (...fields: unknown[]): void =>
+      this.#node.sendSystem(peer.address, [codes.spawn, ...fields], peer.uid);
     switch (envelope[1]) {
       case steps.request: {
         const { wanted } = readRequestFields(envelope[3], envelope[4], number);
@@ -217,7 +218,7 @@ export class Spawner {
     const { entries } = this.#node.view();
     this.#owed = this.#owed.filter(({ peer, number, key, version }) => {
       if ((entries.get(key)?.version ?? 0) < version) return true;
-      this.#node.sendSystem(peer.address, [codes.spawn, steps.confirmed, number]);
+      this.#node.sendSystem(peer.address, [codes.spawn, steps.confirmed, number], peer.uid);
       return false;
     });
   }

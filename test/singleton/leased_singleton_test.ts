@@ -245,3 +245,63 @@ test('the cluster itself as the arbiter: the voters vote, and a leave loses noth
   assertGreater(manager(0).claim!.epoch, first);
   assertEquals([journal.live, journal.peak], [1, 1]);
 });
+
+test('R71: after a crash another runs within a term and a second, with a larger token', async () => {
+  for (const voters of [false, true]) {
+    const journal = new Journal();
+    const Counter = counterClass(journal);
+    const cluster = new MemoryCluster();
+    const leaseVoters = ['127.0.0.1:101', '127.0.0.1:102', '127.0.0.1:103'];
+    await cluster.grow(3, voters ? { leaseVoters, leaseMaxTtlMs: ttlMs } : {});
+    const store = new MemoryLeaseStore(cluster.environment.clock);
+    const lease = voters ? QuorumLease.factory({ ttlMs }) : MemoryLease.factory(store, { ttlMs });
+    const managers = cluster.nodes.map((node) => {
+      node.cluster.singleton.start(Counter, { lease });
+      return node.cluster.singleton.find('counter')!.manager;
+    });
+    await cluster.until(() => journal.live === 1);
+    await cluster.pass(ttlMs);
+    const first = managers[0]!.claim!.epoch;
+    const at = cluster.environment.clock.now();
+    cluster.network.crash(cluster.nodes[0]!.address);
+    managers[0]!.dispose();
+    await cluster.until(() => managers[1]!.claim !== undefined);
+    assertLessOrEqual(cluster.environment.clock.now() - at, ttlMs + 1_000, voters ? 'quorum' : 'memory');
+    assertGreater(managers[1]!.claim!.epoch, first);
+  }
+});
+
+test('S1: an operator downs a host that lives on, cut off from its peers but not from the arbiter: never two, and then it moves', async () => {
+  const handled: { host: string; epoch: number }[] = [];
+  class Ticker extends Actor<'tick'> {
+    static readonly singleton: SingletonKey<'tick'> = SingletonKey.of<'tick'>('ticker');
+    override preStart(): void {
+      this.context.timers.startFixedDelay('tick', 'tick', 20);
+    }
+    override onReceive(): void {
+      handled.push({ host: this.cluster.address, epoch: this.context.fence() });
+    }
+  }
+  const cluster = new MemoryCluster();
+  await cluster.grow(3, { downing: 'manual' });
+  const store = new MemoryLeaseStore(cluster.environment.clock);
+  const [first, second, third] = cluster.nodes;
+  for (const node of cluster.nodes) {
+    node.cluster.singleton.start(Ticker, { lease: MemoryLease.factory(store, { ttlMs }), acquireRetryIntervalMs: 500 });
+  }
+  await cluster.until(() => handled.length > 10);
+  for (const other of [second!, third!]) cluster.network.cut(first!.address, other.address);
+  await cluster.pass(3_000);
+  second!.cluster.down(first!.address);
+  await cluster.pass(15_000);
+  assertEquals(new Set(handled.map(({ host }) => host)), new Set([first!.address]), 'the lease is held where it was');
+  assert(
+    second!.cluster.getMembers().every(({ address }) => address !== first!.address),
+    'and the others count it out',
+  );
+  for (const other of [second!, third!]) cluster.network.heal(first!.address, other.address);
+  await cluster.until(() => handled.at(-1)!.host === second!.address);
+  const hosts = handled.map(({ host }) => host);
+  assertEquals(hosts.indexOf(second!.address), hosts.lastIndexOf(first!.address) + 1, 'one after the other');
+  assertGreater(handled.at(-1)!.epoch, handled[0]!.epoch);
+});

@@ -131,11 +131,11 @@ export class ToyWorld {
     switch (effect.kind) {
       case 'request': {
         const asker = { uid: from, address: `${from}:1`, nonce: effect.nonce };
-        this.send(from, effect.to.slice(0, -2), { kind: 'request', asker, epoch: effect.epoch });
+        this.send(from, effect.to.uid, { kind: 'request', asker, epoch: effect.epoch });
         return;
       }
       case 'withdraw':
-        return this.send(from, effect.to.slice(0, -2), { kind: 'withdrawn', uid: from, nonce: effect.nonce });
+        return this.send(from, effect.to.uid, { kind: 'withdrawn', uid: from, nonce: effect.nonce });
       case 'answer': {
         const { epochSeen, epochStarted } = node.state;
         const { verdict, to } = effect;
