@@ -74,11 +74,22 @@ export abstract class CellFamily extends CellCore {
         existing.phase >= phases.stopping ? ' and is still stopping' : '',
       );
     }
-    const child = this.createChild(source, name, options, guardian);
+    const child = this.createChild(source, name, inherited(this.options, options), guardian);
     this.children ??= new Map();
     this.children.set(name, child);
     return child;
   }
+}
+
+/** What an actor may do, its children may do: no longer, and under the same epoch. */
+function inherited({ gate, fenced, epoch }: CellOptions, own: CellOptions): CellOptions {
+  if (gate === undefined && fenced === undefined && epoch === undefined) return own;
+  return {
+    ...own,
+    ...(own.gate === undefined && gate !== undefined ? { gate } : {}),
+    ...(own.fenced === undefined && fenced !== undefined ? { fenced } : {}),
+    ...(own.epoch === undefined && epoch !== undefined ? { epoch } : {}),
+  };
 }
 
 /** The cell at the end of a path below `root`. */

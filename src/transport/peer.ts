@@ -109,8 +109,12 @@ export class Peer {
     return undefined;
   }
 
-  /** False when the queue is full. */
+  /** False when the queue is full. What is meant for a process that another one has replaced is dropped, and counted. */
   queueSystem(bytes: Uint8Array, envelope: Envelope, uid: string | undefined): boolean {
+    if (uid !== undefined && this.used !== undefined && this.used.link.peer.uid !== uid) {
+      this.host.counters.drop('restarted', 1);
+      return true;
+    }
     if (!this.outbox.system.add(bytes, envelope, uid)) return false;
     if (this.used === undefined) this.ensureLink();
     return true;

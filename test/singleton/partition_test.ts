@@ -59,6 +59,30 @@ test('rules 1 and 2: a host cut off from the majority stops handling, timers inc
   assertEquals(await cluster.get(refs[1]!.ask('where')), b);
 });
 
+test('rule 2: the gate covers the children of the instance, and they share its epoch', async () => {
+  const handled: Handled[] = [];
+  const Child = ticker(handled);
+  class Parent extends Actor<'where'> {
+    static readonly singleton: SingletonKey<'where'> = SingletonKey.of('parent');
+    override preStart(): void {
+      this.context.spawn(Child as never, 'child');
+    }
+    override onReceive(): void {
+      this.context.sender.tell(this.context.epoch);
+    }
+  }
+  const cluster = new MemoryCluster();
+  await cluster.grow(3);
+  const refs = cluster.nodes.map((node) => node.cluster.singleton.start(Parent));
+  await cluster.until(() => handled.length > 0);
+  assertEquals(await cluster.get(refs[0]!.ask('where')), handled[0]!.epoch);
+  const [a, b, c] = cluster.nodes.map((node) => node.address) as [string, string, string];
+  cluster.network.cut(a, b);
+  cluster.network.cut(a, c);
+  await cluster.until(() => handled.some((one) => one.host === b));
+  neverTwo(handled);
+});
+
 test('R18, R10: a cut that heals before it is decided moves nothing', async () => {
   const { handled, cluster, refs, a, b, c } = await split();
   await cluster.pass(3_000);
