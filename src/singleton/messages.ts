@@ -185,6 +185,14 @@ export function readChunk(envelope: Envelope): ChunkMessage {
   };
 }
 
+export function moreEnvelope(name: string, nonce: string, received: number): Envelope {
+  return [codes.stateMore, name, nonce, received];
+}
+
+export function readMore(envelope: Envelope): { readonly nonce: string; readonly received: number } {
+  return { nonce: textOf(envelope[2], nonceChars, 'nonce'), received: countOf(envelope[3], 'received') };
+}
+
 export function openEnvelope(message: OpenMessage): Envelope {
   return [codes.streamOpen, message.name, message.base, message.next, message.lastSentEpoch, message.repeat];
 }

@@ -3,29 +3,22 @@ import type { ActorRef } from '../actor/ref.ts';
 import type { ActorSystem } from '../actor/system.ts';
 import type { MembershipNode } from '../cluster/contract.ts';
 import { codes } from '../wire/codes.ts';
-import { crc32 } from '../wire/crc32.ts';
 import type { PeerIdentity } from '../transport/contract.ts';
 import type { Envelope } from '../transport/peers_contract.ts';
+import { HandOverSide } from './hand_over_side.ts';
 import { HostSide } from './host_side.ts';
 import { ManagerShell } from './manager_shell.ts';
-import type { Asker, ManagerState, Recipient, Verdict } from './manager_state.ts';
 import {
-  answerEnvelope,
-  chunkEnvelope,
   readAcknowledge,
-  readAnswer,
-  readChunk,
   readOpen,
   readOpened,
   readRefuse,
   readRequest,
   readWithdraw,
-  requestEnvelope,
   withdrawEnvelope,
 } from './messages.ts';
 import { SingletonProxy } from './proxy.ts';
 import { SingletonRef } from './singleton_ref.ts';
-import { chunksOf, StateAssembly } from './state_transfer.ts';
 
 export interface SingletonPort {
   readonly system: ActorSystem;
@@ -36,11 +29,6 @@ export interface SingletonPort {
   leaveDone(): void;
 }
 
-/** Requests to a peer that is sending state are held back while its chunks keep coming. */
-const chunkPatienceMs = 1_000;
-/** Broken transfers after which the hand-over goes on without the state. */
-const transferTries = 4;
-
 export class Singleton {
   readonly name: string;
   readonly manager: ManagerShell;
@@ -48,8 +36,7 @@ export class Singleton {
   readonly ref: ActorRef<any>;
   readonly #port: SingletonPort;
   readonly #side: HostSide;
-  readonly #assemblies = new Map<string, StateAssembly>();
-  readonly #brokenTransfers = new Map<string, number>();
+  readonly #handOver: HandOverSide;
 
   /** With `before`, the ref and what its senders have buffered are taken over. */
   constructor(name: string, port: SingletonPort, before?: Singleton) {
@@ -59,15 +46,16 @@ export class Singleton {
     this.manager = new ManagerShell(name, {
       system,
       node,
-      sendRequest: (to, nonce, epoch) => this.#sendRequest(to, nonce, epoch),
+      sendRequest: (to, nonce, epoch) => this.#handOver.request(to, nonce, epoch),
       sendWithdraw: (to, nonce) => node.sendSystem(to.address, withdrawEnvelope(name, nonce), to.uid),
-      sendAnswer: (to, verdict, state) => this.#sendAnswer(to, verdict, state),
+      sendAnswer: (to, verdict, state) => this.#handOver.answer(to, verdict, state),
       acknowledge: (stream, prefix, others) => this.#side.acknowledge(stream, prefix, others),
       wantsFlush: () => this.#side.bookFlush(),
       changed: () => port.changed(),
       hosting: () => this.#side.announce(),
       leaveDone: () => port.leaveDone(),
     }, before?.manager.state);
+    this.#handOver = new HandOverSide(name, node, this.manager);
     this.#side = new HostSide({ name, node, host: this.manager.host, proxy: () => this.proxy });
     this.proxy = new SingletonProxy(
       {
@@ -100,8 +88,7 @@ export class Singleton {
   /** A member is gone for good: nothing of its streams or transfers is needed any more. */
   onMemberGone(uid: string): void {
     this.#side.forget(uid);
-    this.#assemblies.delete(uid);
-    this.#brokenTransfers.delete(uid);
+    this.#handOver.forget(uid);
   }
 
   onMessage(peer: PeerIdentity, envelope: Envelope): void {
@@ -113,9 +100,11 @@ export class Singleton {
       case codes.handOverWithdraw:
         return this.manager.feed({ kind: 'withdrawn', uid: peer.uid, nonce: readWithdraw(envelope).nonce });
       case codes.handOverAnswer:
-        return this.#onAnswer(peer, envelope);
+        return this.#handOver.onAnswer(peer, envelope);
       case codes.stateChunk:
-        return this.#onChunk(peer, envelope);
+        return this.#handOver.onChunk(peer, envelope);
+      case codes.stateMore:
+        return this.#handOver.onMore(peer, envelope);
       case codes.streamOpen:
         return this.#side.onOpen(peer, readOpen(envelope));
       case codes.streamOpened:
@@ -129,79 +118,5 @@ export class Singleton {
       case codes.refuse:
         return this.proxy.onRefuse(peer.uid, readRefuse(envelope));
     }
-  }
-
-  // Hand-over
-
-  #sendRequest(to: Recipient, nonce: string, epoch: number): void {
-    const { node } = this.#port;
-    const assembly = this.#assemblies.get(to.uid);
-    if (assembly?.nonce === nonce && node.environment.clock.now() - assembly.lastAt < chunkPatienceMs) return;
-    node.sendSystem(to.address, requestEnvelope({ name: this.name, nonce, epoch }), to.uid);
-  }
-
-  #sendAnswer(to: Asker, verdict: Verdict, state: ManagerState): void {
-    const { node } = this.#port;
-    const result = verdict.kind === 'handed-over' ? verdict.result : undefined;
-    const bytes = result?.state ?? null;
-    if (bytes) {
-      chunksOf(bytes).forEach((chunk, index) =>
-        node.sendSystem(to.address, chunkEnvelope({ name: this.name, nonce: to.nonce, index, bytes: chunk }), to.uid)
-      );
-    }
-    node.sendSystem(
-      to.address,
-      answerEnvelope({
-        name: this.name,
-        nonce: to.nonce,
-        epochSeen: state.epochSeen,
-        epochStarted: state.epochStarted,
-        verdict,
-        endedAgoMs: result ? Math.max(0, Math.round(node.environment.clock.now() - result.endedAt)) : 0,
-        stateBytes: bytes ? bytes.length : -1,
-        checksum: bytes ? crc32(bytes) : 0,
-      }),
-      to.uid,
-    );
-  }
-
-  #onChunk(peer: PeerIdentity, envelope: Envelope): void {
-    const { nonce, index, bytes } = readChunk(envelope);
-    const { phase } = this.manager.state;
-    if (phase.kind !== 'becoming-host' || phase.attempt.nonce !== nonce) return;
-    const now = this.#port.node.environment.clock.now();
-    let assembly = this.#assemblies.get(peer.uid);
-    if (assembly?.nonce !== nonce) {
-      assembly = new StateAssembly(nonce, this.manager.start?.maxHandOverStateBytes ?? 0, now);
-      this.#assemblies.set(peer.uid, assembly);
-    }
-    assembly.add(index, bytes, now);
-  }
-
-  #onAnswer(peer: PeerIdentity, envelope: Envelope): void {
-    const answer = readAnswer(envelope, this.#port.node.environment.clock.now());
-    let verdict = answer.verdict;
-    if (verdict.kind === 'handed-over' && answer.stateBytes >= 0) {
-      const assembly = this.#assemblies.get(peer.uid);
-      const state = assembly?.nonce === answer.nonce
-        ? assembly.finish(answer.stateBytes, answer.checksum)
-        : 'incomplete';
-      this.#assemblies.delete(peer.uid);
-      if (typeof state === 'string') {
-        const broken = (this.#brokenTransfers.get(peer.uid) ?? 0) + 1;
-        this.#brokenTransfers.set(peer.uid, broken);
-        if (state !== 'too-large' && broken < transferTries) return;
-        this.#warn('the state handed over did not arrive whole: cold start', { why: state, from: peer.address });
-      } else {
-        verdict = { kind: 'handed-over', result: { ...verdict.result, state } };
-      }
-    }
-    this.#brokenTransfers.delete(peer.uid);
-    const { nonce, epochSeen } = answer;
-    this.manager.feed({ kind: 'answer', uid: peer.uid, nonce, epochSeen, epochStarted: answer.epochStarted, verdict });
-  }
-
-  #warn(message: string, fields: Readonly<Record<string, unknown>>): void {
-    this.#port.node.environment.log.warn(`singleton ${this.name}: ${message}`, fields);
   }
 }

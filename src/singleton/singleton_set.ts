@@ -48,6 +48,7 @@ const messageCodes = [
   codes.handOverAnswer,
   codes.handOverWithdraw,
   codes.stateChunk,
+  codes.stateMore,
   codes.streamOpen,
   codes.streamOpened,
   codes.deliver,

@@ -34,6 +34,7 @@ export const codes = {
   stateChunk: 32,
   relay: 33,
   handOverWithdraw: 34,
+  stateMore: 35,
 
   /** Singleton delivery. */
   streamOpen: 40,

@@ -1,0 +1,115 @@
+/**
+ * A node for `lease_test.ts`: starts a singleton with a lease, loads it, prints one JSON line for everything that happens
+ * to its instance, and writes each message to a fenced store. Its only argument is its settings as JSON.
+ */
+import type { Hono } from 'hono';
+import { runtime } from '#runtime';
+import { Actor } from '../../src/actor/actor.ts';
+import { consoleSink, LevelLogger } from '../../src/actor/logger.ts';
+import { EtcdLease, QuorumLease } from '../../src/coordination/mod.ts';
+import { Cluster, SingletonKey } from '../../src/facade/mod.ts';
+import { type ActorRef, ActorSystem } from '../../src/mod.ts';
+
+export interface WorkerSettings {
+  readonly port: number;
+  readonly seeds: readonly string[];
+  readonly voters: readonly string[];
+  readonly ttlMs: number;
+  /** An endpoint: the lease is etcd's; without one it is the voters'. */
+  readonly etcd?: string;
+  /** Base URL of the fenced store. */
+  readonly store: string;
+}
+
+export type WorkerLine =
+  | { readonly kind: 'listening'; readonly address: string; readonly uid: string; readonly url: string }
+  /** Wall-clock milliseconds, the same clock for all processes of this machine. */
+  | {
+    readonly kind: 'born' | 'handled' | 'ended';
+    readonly token: number;
+    readonly at: number;
+  }
+  /** The handler that was held goes on: what the fence says, and the answer of the store to its late write. */
+  | { readonly kind: 'late'; readonly token: number; readonly fence: string; readonly status: number };
+
+export type Work = { readonly kind: 'work' } | { readonly kind: 'hold' };
+
+const settings = JSON.parse(runtime.args()[0] ?? '{}') as WorkerSettings;
+const loadEveryMs = 50;
+
+function print(line: WorkerLine): void {
+  console.log(JSON.stringify(line));
+}
+
+/** The status: 200, or 409 for a token below one that was seen. */
+async function write(token: number): Promise<number> {
+  const response = await fetch(`${settings.store}/write`, { method: 'POST', body: JSON.stringify({ token }) });
+  await response.body?.cancel();
+  return response.status;
+}
+
+class Leased extends Actor<Work> {
+  static readonly singleton: SingletonKey<Work> = SingletonKey.of('leased');
+
+  override preStart(): void {
+    print({ kind: 'born', token: this.context.epoch, at: Date.now() });
+  }
+
+  override async onReceive(message: Work): Promise<void> {
+    print({ kind: 'handled', token: this.context.epoch, at: Date.now() });
+    const token = this.context.fence();
+    if (message.kind === 'hold') {
+      const gate = await fetch(`${settings.store}/gate`);
+      await gate.body?.cancel();
+      print({ kind: 'late', token, fence: this.#fence(), status: await write(token) });
+    } else {
+      await write(token);
+    }
+  }
+
+  override postStop(): void {
+    print({ kind: 'ended', token: this.context.epoch, at: Date.now() });
+  }
+
+  #fence(): string {
+    try {
+      return String(this.context.fence());
+    } catch (error) {
+      return (error as Error).name;
+    }
+  }
+}
+
+const found: { ref?: ActorRef<Work> } = {};
+const system = ActorSystem.create('leases', { logger: new LevelLogger('info', consoleSink) });
+const cluster = await Cluster.join(system, {
+  port: settings.port,
+  seeds: settings.seeds,
+  leaseVoters: settings.voters,
+  leaseMaxTtlMs: settings.ttlMs,
+  // A handler that was frozen half-way is given this long after waking; the two others must then be longer as well.
+  stopBoundMs: 3_000,
+  removalMarginMs: 4_502,
+  handOverTimeoutMs: 13_000,
+  http: (app) => {
+    (app as Hono).post('/hold', (context) => {
+      found.ref?.tell({ kind: 'hold' });
+      return context.text('', 202);
+    });
+  },
+}, {
+  onListening: ({ address, uid }) => print({ kind: 'listening', address, uid, url: `http://${address}/` }),
+});
+const { ttlMs, etcd } = settings;
+const lease = etcd === undefined
+  ? QuorumLease.factory({ ttlMs })
+  : EtcdLease.factory({ ttlMs, endpoints: [etcd] });
+const ref = cluster.singleton.start(Leased, { lease, handOverTimeoutMs: 13_000 });
+found.ref = ref;
+const load = (): void => {
+  ref.tell({ kind: 'work' });
+  setTimeout(load, loadEveryMs);
+};
+load();
+await cluster.whenEnded;
+runtime.exit(1);
