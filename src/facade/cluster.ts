@@ -6,7 +6,7 @@ import type { ClusterOptions, ClusterSettings } from '../cluster/cluster_options
 import { type Member, splitAddress } from '../cluster/member.ts';
 import type { ClusterNode, NodeEnd } from '../cluster/node.ts';
 import { resolveClusterOptions, type ResolvedClusterOptions } from '../cluster/resolved_cluster_options.ts';
-import { SingletonHosted, SingletonHostedAnyway, SingletonStopped } from '../singleton/events.ts';
+import { SingletonHandOver, SingletonHosted, SingletonHostedAnyway, SingletonStopped } from '../singleton/events.ts';
 import type { SingletonRegistry } from '../singleton/registry.ts';
 import type { Address } from '../transport/contract.ts';
 import { type ClusterEvent, eventsOf, replay } from './cluster_events.ts';
@@ -54,8 +54,8 @@ export class Cluster {
     this.singleton = assembly.registry;
     this.whenEnded = new Promise((resolve) => this.#ended = resolve);
     const { eventStream } = this.system;
-    for (const type of [SingletonHosted, SingletonStopped, SingletonHostedAnyway]) {
-      eventStream.subscribe<SingletonHosted | SingletonStopped | SingletonHostedAnyway>(
+    for (const type of [SingletonHosted, SingletonHandOver, SingletonStopped, SingletonHostedAnyway]) {
+      eventStream.subscribe<SingletonHosted | SingletonHandOver | SingletonStopped | SingletonHostedAnyway>(
         type,
         (event) => this.#tell(event),
       );

@@ -1,7 +1,12 @@
 /** What `cluster.subscribe` tells. */
 import type { MemberChange } from '../cluster/contract.ts';
 import type { Member, MembershipView } from '../cluster/member.ts';
-import type { SingletonHosted, SingletonHostedAnyway, SingletonStopped } from '../singleton/events.ts';
+import type {
+  SingletonHandOver,
+  SingletonHosted,
+  SingletonHostedAnyway,
+  SingletonStopped,
+} from '../singleton/events.ts';
 
 export type ClusterEvent =
   | { readonly kind: 'SelfUp'; readonly member: Member }
@@ -26,6 +31,7 @@ export type ClusterEvent =
     readonly unreachable: readonly Member[];
   }
   | SingletonHosted
+  | SingletonHandOver
   | SingletonStopped
   | SingletonHostedAnyway;
 

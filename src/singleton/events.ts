@@ -21,6 +21,27 @@ export class SingletonHosted {
   }
 }
 
+/** The singleton has moved to this node. */
+export class SingletonHandOver {
+  readonly kind = 'SingletonHandOver';
+  readonly name: string;
+  /** Undefined after a crash. */
+  readonly from: Address | undefined;
+  readonly to: Address;
+  readonly reason: 'planned' | 'crash';
+  /** Milliseconds without an instance, as far as the new host knows. */
+  readonly gapMs: number | undefined;
+  readonly epoch: number;
+  constructor(fields: Omit<SingletonHandOver, 'kind'>) {
+    this.name = fields.name;
+    this.from = fields.from;
+    this.to = fields.to;
+    this.reason = fields.reason;
+    this.gapMs = fields.gapMs;
+    this.epoch = fields.epoch;
+  }
+}
+
 /** The instance on this node has ended. */
 export class SingletonStopped {
   readonly kind = 'SingletonStopped';

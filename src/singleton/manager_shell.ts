@@ -5,7 +5,7 @@ import type { MembershipNode } from '../cluster/contract.ts';
 import type { HostingClaim } from '../cluster/member.ts';
 import type { Lease } from '../coordination/lease.ts';
 import { DeliveryHost, type DeliveryHostPort } from './delivery_host.ts';
-import { SingletonHosted, SingletonHostedAnyway, SingletonStopped } from './events.ts';
+import { SingletonHandOver, SingletonHosted, SingletonHostedAnyway, SingletonStopped } from './events.ts';
 import { Instance } from './instance.ts';
 import { LeaseKeeper, type LeaseReport } from './lease_keeper.ts';
 import { initialManager, manage } from './manager.ts';
@@ -193,6 +193,9 @@ export class ManagerShell {
     const { reason, from, gapMs } = report;
     node.environment.log.info(`singleton ${this.name}: this node hosts`, { epoch, reason, from, gapMs });
     this.#publish(new SingletonHosted({ name: this.name, host: node.address, epoch, reason, from, gapMs }));
+    if (reason === 'planned' || reason === 'crash') {
+      this.#publish(new SingletonHandOver({ name: this.name, from, to: node.address, reason, gapMs, epoch }));
+    }
     this.#port.changed();
     this.#port.hosting();
   }

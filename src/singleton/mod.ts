@@ -1,5 +1,5 @@
 /** The singleton layer. Users import it through `singlet/cluster`. */
-export { SingletonHosted, SingletonHostedAnyway, SingletonStopped } from './events.ts';
+export { SingletonHandOver, SingletonHosted, SingletonHostedAnyway, SingletonStopped } from './events.ts';
 export { SingletonKey } from './key.ts';
 export type { SingletonClass, SingletonName } from './naming.ts';
 export { SingletonRegistry, SingletonStateError } from './registry.ts';
@@ -7,5 +7,7 @@ export * from './spawn_errors.ts';
 export type { SpawnSingletonOptions } from './spawn.ts';
 export type { SpawnSupervisor } from './spawn_registration.ts';
 export { StartSingletonOptions, type StartSingletonSettings } from './start_options.ts';
+export type { TaskSchedule } from './schedule.ts';
+export { singletonTask, type TaskRun } from './task.ts';
 export { type WarmHandOver, WarmHandOverActor } from './warm_hand_over.ts';
 export type { Ledger } from './sender_stream.ts';

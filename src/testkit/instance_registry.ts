@@ -6,8 +6,8 @@
  * 2. When an instance comes into being, no older one is inside a handler in a process that runs. (In a suspended process a
  *    handler may be frozen half-way; it is counted, and rule 1 applies when the process wakes.)
  * 3. In runs where every move is planned, no older instance exists at all: its `postStop` has settled.
- * 4. Within one cluster id, epochs grow strictly from start to start (S5); a restart by supervision, in place, keeps its
- *    epoch.
+ * 4. An epoch is above every epoch its node has seen another instance claim (S5: per surviving side). In runs of planned
+ *    moves it is above every earlier one within its cluster id. A restart by supervision, in place, keeps its epoch.
  *
  * A start that was announced as `host-anyway` is excused from rules 1 to 3 against the instances that existed then. So are
  * two instances for which `forked` answers true; they are counted.
@@ -73,16 +73,17 @@ export class InstanceRegistry {
     return instance;
   }
 
-  /** The instance knows its epoch now. */
-  epoch(instance: Instance, epoch: number, clusterId = ''): void {
+  /** The instance knows its epoch now. `seen`: the highest that its node has seen another node claim before. */
+  epoch(instance: Instance, epoch: number, clusterId = '', seen = 0): void {
     instance.epoch = epoch;
     instance.clusterId = clusterId;
     const key = `${clusterId}/${instance.singleton}`;
     const last = this.#epochs.get(key);
-    if (!Number.isSafeInteger(epoch)) this.#broken('S5', instance, `epoch ${epoch} is no safe integer`);
     const by = `${instance.process.name}/${instance.process.incarnation}`;
+    if (!Number.isSafeInteger(epoch)) this.#broken('S5', instance, `epoch ${epoch} is no safe integer`);
+    if (epoch <= seen) this.#broken('S5', instance, `epoch ${epoch} is not above ${seen}, which its node has seen`);
     const restarted = last !== undefined && epoch === last.epoch && by === last.by;
-    if (last !== undefined && epoch <= last.epoch && !restarted) {
+    if (this.#plannedOnly && last !== undefined && epoch <= last.epoch && !restarted) {
       this.#broken('S5', instance, `epoch ${epoch} is not above ${last.epoch} of ${last.by}`);
     }
     this.#epochs.set(key, { epoch, by });

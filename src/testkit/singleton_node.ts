@@ -2,6 +2,7 @@
 import type { Cancel } from '../actor/environment.ts';
 import type { ActorRef } from '../actor/ref.ts';
 import { ActorSystem } from '../actor/system.ts';
+import type { MembershipView } from '../cluster/member.ts';
 import type { ClusterNode, NodeEnd } from '../cluster/node.ts';
 import { resolveClusterOptions } from '../cluster/resolved_cluster_options.ts';
 import { assemble, type Assembly } from '../facade/assembly.ts';
@@ -39,6 +40,7 @@ export class SingletonNode {
   #refs = new Map<string, ActorRef<WorkMessage>>();
   #timers = new Set<Cancel>();
   #loaded = false;
+  #seenEpochs = new Map<string, number>();
 
   private constructor(run: SingletonRun, process: SimProcess, assembly: Assembly) {
     this.#run = run;
@@ -70,13 +72,23 @@ export class SingletonNode {
   /** Starts the singletons of this node and looks for the cluster; the load begins once this node is up. */
   join(): void {
     for (const kind of this.#run.settings.kinds) this.#startOrRefer(kind);
-    this.membership.onChange((_view, changes) => {
+    this.membership.onChange((view, changes) => {
+      this.#noteEpochs(view);
       if (changes.some((change) => change.kind === 'self-up')) this.#startLoad();
     });
     this.membership.start();
     this.#process.track(this.#assembly.whenEnded).then(() => {
       if (this.membership.ended()?.rejoin === true) this.#process.exit();
     });
+  }
+
+  #noteEpochs({ members }: MembershipView): void {
+    for (const { uid, hosting } of members) {
+      if (uid === this.membership.uid) continue;
+      for (const [name, { epoch }] of hosting) {
+        this.#seenEpochs.set(name, Math.max(epoch, this.#seenEpochs.get(name) ?? 0));
+      }
+    }
   }
 
   onEnd(run: (end: NodeEnd) => void): void {
@@ -142,6 +154,7 @@ export class SingletonNode {
       random: this.#random,
       plannedOnly: this.#run.settings.plannedOnly,
       clusterId: () => this.membership.view().clusterId,
+      seenEpoch: (name: string) => this.#seenEpochs.get(name) ?? 0,
       quiet: () => this.#run.quiet,
     };
     const delivery = kind.atLeastOnce === true ? 'at-least-once' : 'at-most-once';

@@ -32,6 +32,8 @@ export interface WorkerPlace {
   readonly plannedOnly: boolean;
   /** Of the cluster this node belongs to now. */
   readonly clusterId: () => string | undefined;
+  /** Highest epoch that this node has seen another member claim for a singleton; 0 for none. */
+  readonly seenEpoch: (name: string) => number;
   /** The faults are over: nothing fails or stops by itself any more. */
   readonly quiet: () => boolean;
 }
@@ -88,7 +90,8 @@ export class Worker extends Actor<WorkMessage | Tick> {
   }
 
   override preStart(): void {
-    this.place.registry.epoch(this.instance, this.context.epoch, this.place.clusterId());
+    const { registry, clusterId, seenEpoch } = this.place;
+    registry.epoch(this.instance, this.context.epoch, clusterId(), seenEpoch(this.kind.name));
     const { tickMs } = this.kind;
     if (tickMs !== undefined) this.context.timers.startFixedRate('tick', { tick: true }, tickMs);
   }

@@ -5,10 +5,9 @@
 import type { Hono } from 'hono';
 import { runtime } from '#runtime';
 import { Actor } from '../../src/actor/actor.ts';
-import { consoleSink, LevelLogger } from '../../src/actor/logger.ts';
 import { EtcdLease, QuorumLease } from '../../src/coordination/mod.ts';
 import { Cluster, SingletonKey } from '../../src/facade/mod.ts';
-import { type ActorRef, ActorSystem } from '../../src/mod.ts';
+import { type ActorRef, ActorSystem, consoleLogger } from '../../src/mod.ts';
 
 export interface WorkerSettings {
   readonly port: number;
@@ -36,6 +35,7 @@ export type Work = { readonly kind: 'work' } | { readonly kind: 'hold' };
 
 const settings = JSON.parse(runtime.args()[0] ?? '{}') as WorkerSettings;
 const loadEveryMs = 50;
+const handOverTimeoutMs = 13_000;
 
 function print(line: WorkerLine): void {
   console.log(JSON.stringify(line));
@@ -81,16 +81,15 @@ class Leased extends Actor<Work> {
 }
 
 const found: { ref?: ActorRef<Work> } = {};
-const system = ActorSystem.create('leases', { logger: new LevelLogger('info', consoleSink) });
+const system = ActorSystem.create('leases', { logger: consoleLogger('info') });
 const cluster = await Cluster.join(system, {
   port: settings.port,
   seeds: settings.seeds,
   leaseVoters: settings.voters,
   leaseMaxTtlMs: settings.ttlMs,
-  // A handler that was frozen half-way is given this long after waking; the two others must then be longer as well.
-  stopBoundMs: 3_000,
-  removalMarginMs: 4_502,
-  handOverTimeoutMs: 13_000,
+  // A handler that was frozen half-way is given this long after waking; hand-overs must then be allowed longer as well.
+  stopBoundMs: 2_000,
+  handOverTimeoutMs,
   http: (app) => {
     (app as Hono).post('/hold', (context) => {
       found.ref?.tell({ kind: 'hold' });
@@ -101,10 +100,8 @@ const cluster = await Cluster.join(system, {
   onListening: ({ address, uid }) => print({ kind: 'listening', address, uid, url: `http://${address}/` }),
 });
 const { ttlMs, etcd } = settings;
-const lease = etcd === undefined
-  ? QuorumLease.factory({ ttlMs })
-  : EtcdLease.factory({ ttlMs, endpoints: [etcd] });
-const ref = cluster.singleton.start(Leased, { lease, handOverTimeoutMs: 13_000 });
+const lease = etcd === undefined ? QuorumLease.factory({ ttlMs }) : EtcdLease.factory({ ttlMs, endpoints: [etcd] });
+const ref = cluster.singleton.start(Leased, { lease, handOverTimeoutMs });
 found.ref = ref;
 const load = (): void => {
   ref.tell({ kind: 'work' });

@@ -88,7 +88,12 @@ describe('membership as users see it', () => {
     await cluster.pass(50);
     await cluster.leave(cluster.nodes[0]!);
     const about = events.filter((event) => event.kind.startsWith('Singleton'));
-    assertEquals(about.map((event) => event.kind), ['SingletonHosted', 'SingletonStopped', 'SingletonHosted']);
+    assertEquals(about.map((event) => event.kind), [
+      'SingletonHosted',
+      'SingletonStopped',
+      'SingletonHosted',
+      'SingletonHandOver',
+    ]);
   });
 });
 

@@ -106,13 +106,26 @@ describe('instance registry', () => {
     await breaks(world, 'S1: s on a/1');
   });
 
-  test('S5: an epoch that does not grow, but for a restart in place', async () => {
-    const { world, registry, a, b } = setUp();
-    registry.epoch(registry.born('s', a), 5);
-    registry.epoch(registry.born('s', a), 5);
+  test('S5: in planned moves epochs grow, but for a restart in place', async () => {
+    const { world, registry, a, b } = setUp(true);
+    const first = registry.born('s', a);
+    registry.epoch(first, 5);
+    registry.terminated(first);
+    const second = registry.born('s', a);
+    registry.epoch(second, 5);
+    registry.terminated(second);
     await world.advance(10);
     registry.epoch(registry.born('s', b), 5);
     await breaks(world, 'S5');
+  });
+
+  test('S5: elsewhere an epoch is above all that its node has seen', async () => {
+    const { world, registry, a, b } = setUp();
+    registry.epoch(registry.born('s', a), 9, 'c', 0);
+    registry.epoch(registry.born('s', b), 5, 'c', 4);
+    await world.advance(10);
+    registry.epoch(registry.born('s', b), 9, 'c', 9);
+    await breaks(world, 'which its node has seen');
   });
 });
 

@@ -265,7 +265,7 @@ export class FileJournal implements Journal {
   async #write(records: readonly LogRecord[]): Promise<void> {
     const bodies = records.map(encodeRecord);
     const { segment, positions } = await this.#files.write(bodies);
-
+    await this.#checkOwner();
     for (const [index, record] of records.entries()) {
       const place = { segment, position: positions[index] as number, length: (bodies[index] as Uint8Array).length };
       this.#files.index.apply(record, place);

@@ -35,7 +35,7 @@ function changed(bytes: Uint8Array, change: (copy: Uint8Array<ArrayBuffer>) => v
 
 describe('file journal: failing disks', () => {
   for (const code of ['ENOSPC', 'EIO']) {
-    for (const where of ['write', 'short write', 'sync', 'write and truncate'] as const) {
+    for (const where of ['write', 'short write', 'sync', 'write and truncate', 'short write and truncate'] as const) {
       test(`FB-115: ${code} in ${where}: one clear error, nothing lost, and it goes on when the disk does`, async () => {
         const system = new MemoryFileSystem();
         const journal = await open(system);
@@ -45,9 +45,10 @@ describe('file journal: failing disks', () => {
         system.fault = (operation) => {
           count += 1;
           if (operation === 'write' && where === 'short write' && count === 1) return 11;
+          if (operation === 'write' && where === 'short write and truncate' && count === 1) return 300;
           if (operation === 'write' && where !== 'sync') throw failure(code, 'disk');
           if (operation === 'sync' && where === 'sync') throw failure(code, 'disk');
-          if (operation === 'truncate' && where === 'write and truncate') throw failure(code, 'disk');
+          if (operation === 'truncate' && where.endsWith('truncate')) throw failure(code, 'disk');
         };
         const long = 'x'.repeat(500);
         for (let tries = 0; tries < 3; tries += 1) {

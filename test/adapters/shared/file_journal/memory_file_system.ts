@@ -10,16 +10,19 @@ class Inode {
 
 /**
  * What a crash leaves. `process`: the process is gone, the machine goes on. `power`: only what was synced. `zeros`: sizes
- * have reached the disk, contents have not. `half`: names as in `power`, and half of what was not synced.
+ * have reached the disk, contents have not. `half`: names as in `power`, and half of what was not synced. `renamed`: as
+ * `power`, but what was renamed had reached the disk before other names.
  */
-export type Crash = 'process' | 'power' | 'zeros' | 'half';
-export const crashes: readonly Crash[] = ['process', 'power', 'zeros', 'half'];
+export type Crash = 'process' | 'power' | 'zeros' | 'half' | 'renamed';
+export const crashes: readonly Crash[] = ['process', 'power', 'zeros', 'half', 'renamed'];
 
 export class MemoryFileSystem implements FileSystem {
   readonly files = new Map<string, Inode>();
   readonly directories = new Set<string>(['/data']);
   /** Names as of the last sync of their directory. */
   readonly syncedFiles = new Map<string, Inode>();
+  /** The same, with renames ahead of their sync. */
+  readonly renamedFiles = new Map<string, Inode>();
   /** Bytes and operations that are left before the crash. */
   budget = Infinity;
   spent = 0;
@@ -61,6 +64,8 @@ export class MemoryFileSystem implements FileSystem {
       if (inode === undefined) throw failure('ENOENT', from);
       this.files.set(to, inode);
       this.files.delete(from);
+      this.renamedFiles.set(to, inode);
+      this.renamedFiles.delete(from);
     });
   }
 
@@ -75,6 +80,8 @@ export class MemoryFileSystem implements FileSystem {
         if (inside(name) && !this.files.has(name)) this.syncedFiles.delete(name);
       }
       for (const [name, inode] of this.files) if (inside(name)) this.syncedFiles.set(name, inode);
+      this.renamedFiles.clear();
+      for (const [name, inode] of this.syncedFiles) this.renamedFiles.set(name, inode);
     });
   }
 
@@ -82,12 +89,14 @@ export class MemoryFileSystem implements FileSystem {
   after(crash: Crash): MemoryFileSystem {
     const next = new MemoryFileSystem();
     for (const directory of this.directories) next.directories.add(directory);
-    for (const [path, inode] of crash === 'process' ? this.files : this.syncedFiles) {
+    const names = { process: this.files, renamed: this.renamedFiles };
+    for (const [path, inode] of names[crash as 'process' | 'renamed'] ?? this.syncedFiles) {
       const copy = new Inode();
       copy.content = remains(inode, crash);
       copy.synced = copy.content;
       next.files.set(path, copy);
       next.syncedFiles.set(path, copy);
+      next.renamedFiles.set(path, copy);
     }
     return next;
   }
@@ -104,6 +113,7 @@ export class MemoryFileSystem implements FileSystem {
     inode.synced = inode.content;
     this.files.set(path, inode);
     this.syncedFiles.set(path, inode);
+    this.renamedFiles.set(path, inode);
   }
 
   #handle(path: string, inode: Inode): FileHandle {
@@ -164,7 +174,7 @@ export class MemoryFileSystem implements FileSystem {
 function remains(inode: Inode, crash: Crash): Uint8Array<ArrayBuffer> {
   if (crash === 'process') return inode.content.slice();
   const { content, synced } = inode;
-  if (crash === 'power' || content.length <= synced.length) return synced.slice();
+  if (crash === 'power' || crash === 'renamed' || content.length <= synced.length) return synced.slice();
   if (crash === 'half') return content.slice(0, synced.length + ((content.length - synced.length) >> 1));
   const zeros = new Uint8Array(content.length);
   zeros.set(synced);

@@ -1,0 +1,207 @@
+/** Worker processes with a leased singleton, and the fenced store they write to. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { createInterface } from 'node:readline';
+import { repositoryRoot, runtimeCommand, type RuntimeName } from '../../demo/runtime_commands.ts';
+import { deadlineMs, freePorts, until } from './cluster_process.ts';
+import type { WorkerLine, WorkerSettings } from './lease_worker.ts';
+
+export interface Write {
+  readonly token: number;
+  readonly accepted: boolean;
+  /** Wall-clock milliseconds. */
+  readonly at: number;
+}
+
+/**
+ * Takes a write only with a token that is not below one it has seen. `/gate` is answered when somebody opens it, which
+ * holds up the handler that asked.
+ */
+export class FencedStore {
+  readonly writes: Write[] = [];
+  #highest = 0;
+  readonly #waiting: ServerResponse[] = [];
+  readonly #server: Server = createServer({ keepAliveTimeout: 60_000 });
+
+  static async start(): Promise<FencedStore> {
+    const store = new FencedStore();
+    store.#server.on('request', (request, response) => store.#receive(request, response));
+    await new Promise<void>((resolve) => store.#server.listen(0, '127.0.0.1', resolve));
+    return store;
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  /** Handlers that wait at the gate. */
+  get waiting(): number {
+    return this.#waiting.length;
+  }
+
+  openGate(): void {
+    for (const response of this.#waiting.splice(0)) response.writeHead(204).end();
+  }
+
+  /** The first token above `token` that was written. */
+  successorOf(token: number): number | undefined {
+    return this.writes.find((write) => write.accepted && write.token > token)?.token;
+  }
+
+  stop(): Promise<void> {
+    this.#server.closeAllConnections();
+    return new Promise((resolve) => this.#server.close(() => resolve()));
+  }
+
+  #receive(request: IncomingMessage, response: ServerResponse): void {
+    if (request.url === '/gate') return void this.#waiting.push(response);
+    let text = '';
+    request.setEncoding('utf8');
+    request.on('error', () => {});
+    request.on('data', (chunk: string) => text += chunk);
+    request.on('end', () => {
+      const { token } = JSON.parse(text) as { token: number };
+      const accepted = token >= this.#highest;
+      this.#highest = Math.max(this.#highest, token);
+      this.writes.push({ token, accepted, at: Date.now() });
+      response.writeHead(accepted ? 200 : 409).end();
+    });
+  }
+}
+
+export class Worker {
+  readonly runtime: RuntimeName;
+  readonly lines: WorkerLine[] = [];
+  readonly exited: Promise<void>;
+  readonly #log: string[] = [];
+  readonly #child: ChildProcess;
+
+  constructor(runtime: RuntimeName, settings: WorkerSettings) {
+    this.runtime = runtime;
+    const { file, args } = runtimeCommand(runtime, true);
+    this.#child = spawn(file, [...args, 'test/e2e/lease_worker.ts', JSON.stringify(settings)], {
+      cwd: repositoryRoot,
+      env: { PATH: process.env['PATH'], HOME: process.env['HOME'], NO_COLOR: '1', DENO_NO_UPDATE_CHECK: '1' },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    this.exited = new Promise((resolve) => {
+      this.#child.on('error', (error) => this.#log.push(String(error)));
+      this.#child.on('close', (code, signal) => {
+        this.#log.push(`ended: ${signal ?? code}`);
+        resolve();
+      });
+    });
+    createInterface({ input: this.#child.stdout! }).on('line', (line) => this.#take(line));
+    createInterface({ input: this.#child.stderr! }).on('line', (line) => this.#log.push(line));
+  }
+
+  get url(): string | undefined {
+    return this.of('listening')[0]?.url;
+  }
+
+  of<K extends WorkerLine['kind']>(kind: K): Extract<WorkerLine, { kind: K }>[] {
+    return this.lines.filter((line): line is Extract<WorkerLine, { kind: K }> => line.kind === kind);
+  }
+
+  /** When its instances have started to handle a message. */
+  handled(): { readonly token: number; readonly at: number }[] {
+    return this.lines.flatMap((line) => line.kind === 'handled' ? [line] : []);
+  }
+
+  signal(signal: NodeJS.Signals): void {
+    this.#child.kill(signal);
+  }
+
+  /** What it printed, without the thousands of handled messages. */
+  output(): string {
+    const shown = this.lines.filter((line) => line.kind !== 'handled').map((line) => JSON.stringify(line));
+    return [`--- ${this.runtime}, handled ${this.handled().length}`, ...shown, ...this.#log].join('\n');
+  }
+
+  #take(line: string): void {
+    if (line.startsWith('{"kind"')) this.lines.push(JSON.parse(line) as WorkerLine);
+    else this.#log.push(line);
+  }
+}
+
+export class LeaseScene {
+  readonly store: FencedStore;
+  readonly workers: Worker[] = [];
+
+  private constructor(store: FencedStore) {
+    this.store = store;
+  }
+
+  /** Runs a test with workers of its own; they are gone when it ends, and a failure shows what they printed. */
+  static test(run: (scene: LeaseScene) => Promise<void>): () => Promise<void> {
+    return async () => {
+      const scene = new LeaseScene(await FencedStore.start());
+      try {
+        await run(scene);
+      } catch (error) {
+        const text = error instanceof Error ? error.stack ?? error.message : String(error);
+        throw new Error(`${text}\n${scene.workers.map((worker) => worker.output()).join('\n')}`, { cause: error });
+      } finally {
+        for (const worker of scene.workers) worker.signal('SIGKILL');
+        await Promise.all(scene.workers.map((worker) => worker.exited));
+        await scene.store.stop();
+      }
+    };
+  }
+
+  /** One cluster; they join one after the other, so that their age is the order given. Three voters, or etcd. */
+  async start(runtimes: readonly RuntimeName[], ttlMs: number, etcd?: string): Promise<void> {
+    const addresses = (await freePorts(runtimes.length)).map((port) => `127.0.0.1:${port}`);
+    for (const [index, runtime] of runtimes.entries()) {
+      const worker = new Worker(runtime, {
+        port: Number(addresses[index]!.split(':')[1]),
+        seeds: addresses.slice(0, index),
+        voters: etcd === undefined ? addresses : [],
+        ttlMs,
+        store: this.store.url,
+        ...(etcd === undefined ? {} : { etcd }),
+      });
+      this.workers.push(worker);
+      await this.ready(worker);
+    }
+    await this.members(addresses.length);
+  }
+
+  /** Waits until a worker is in a cluster. */
+  async ready(worker: Worker): Promise<void> {
+    await until(`${worker.runtime} worker is up`, deadlineMs, async () => {
+      const { self } = await this.#get<{ self: { status: string } }>(worker, '/cluster/members');
+      return self.status === 'up' || undefined;
+    });
+  }
+
+  /** Waits until the youngest sees so many members, all of them up. */
+  async members(count: number): Promise<void> {
+    await until(`${count} members are up`, deadlineMs, async () => {
+      const { members } = await this.#get<{ members: { status: string }[] }>(this.workers.at(-1)!, '/cluster/members');
+      return (members.length === count && members.every(({ status }) => status === 'up')) || undefined;
+    });
+  }
+
+  async #get<T>(worker: Worker, path: string): Promise<T> {
+    const response = await fetch(new URL(path, worker.url), { signal: AbortSignal.timeout(2_000) });
+    return await response.json() as T;
+  }
+
+  /** Has the instance on `worker` begin a handler that stands at the gate of the store. */
+  async hold(worker: Worker): Promise<void> {
+    await fetch(new URL('/hold', worker.url), { method: 'POST', signal: AbortSignal.timeout(10_000) });
+    await until('a handler is held', deadlineMs, () => this.store.waiting > 0 || undefined);
+  }
+
+  /** Waits until an instance with a token above `token` has handled and written something; where, and since when. */
+  async successor(token: number): Promise<{ readonly worker: Worker; readonly token: number; readonly at: number }> {
+    return await until(`an instance after ${token}`, deadlineMs, () => {
+      const next = this.store.successorOf(token);
+      const worker = this.workers.find((one) => one.handled().some((line) => line.token === next));
+      if (next === undefined || worker === undefined) return undefined;
+      return { worker, token: next, at: worker.handled().find((line) => line.token === next)!.at };
+    });
+  }
+}
