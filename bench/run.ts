@@ -9,14 +9,10 @@ import process from 'node:process';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { runtimeCommand, type RuntimeName } from '../demo/runtime_commands.ts';
 import { median, now, percentile, type Row, short } from './measure.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
-const commands: Readonly<Record<string, readonly string[]>> = {
-  bun: [`${root}node_modules/.bin/bun`, 'run'],
-  deno: [`${root}node_modules/@deno/linux-x64-glibc/deno`, 'run', '-A', '--no-check', '--quiet'],
-  node: [`${root}node_modules/node24/bin/node`],
-};
 const { values } = parseArgs({
   options: {
     runtime: { type: 'string', default: 'bun,deno,node' },
@@ -27,8 +23,8 @@ const { values } = parseArgs({
 const only = values.only === '' ? [] : values.only.split(',');
 
 function start(runtime: string, script: string, args: readonly string[], line: (text: string) => void): ChildProcess {
-  const [program, ...before] = commands[runtime]!;
-  const child = spawn(program!, [...before, script, ...args], { cwd: root, stdio: ['ignore', 'pipe', 'inherit'] });
+  const { file, args: before } = runtimeCommand(runtime as RuntimeName, true);
+  const child = spawn(file, [...before, script, ...args], { cwd: root, stdio: ['ignore', 'pipe', 'inherit'] });
   createInterface({ input: child.stdout! }).on('line', line);
   return child;
 }

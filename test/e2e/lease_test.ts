@@ -139,7 +139,10 @@ async function outage(scene: LeaseScene, etcd: EtcdServer): Promise<void> {
   const last = host.handled().at(-1)!;
   assertLess(last.at, stoppedAt + ttlMs);
   await sleep(Math.max(0, stoppedAt + ttlMs + 1_000 - Date.now()));
-  assertEquals(scene.workers.map((worker) => worker.handled().filter(({ at }) => at >= stoppedAt + ttlMs).length), [0, 0]);
+  assertEquals(scene.workers.map((worker) => worker.handled().filter(({ at }) => at >= stoppedAt + ttlMs).length), [
+    0,
+    0,
+  ]);
   await etcd.run();
   const next = await scene.successor(token);
   await until('it handles more', deadlineMs, () => {

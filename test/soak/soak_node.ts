@@ -75,4 +75,6 @@ input.on('line', (line) => {
     );
   }
 });
-console.log(`node ${joined.address} uid ${joined.uid} on ${runtime.name} ${runtime.version}, http://${joined.address}/`);
+console.log(
+  `node ${joined.address} uid ${joined.uid} on ${runtime.name} ${runtime.version}, http://${joined.address}/`,
+);

@@ -151,7 +151,7 @@ export class LogFiles {
     if (this.#unsettled) await this.#settle();
     const active = this.#active;
     if (active === undefined) throw new StorageError(`${this.#directory} is closed`);
-
+    if (this.#dirty) await this.#clean(active.file);
     const { bytes, bodyPositions } = encodeFrame(active.number, bodies);
     const at = this.#end;
     try {
