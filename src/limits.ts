@@ -46,6 +46,8 @@ export const limits = {
   singletons: 10_000,
   /** Unacknowledged messages per sender stream and singleton that may be on their way or in the host's mailbox. */
   streamWindow: 65_536,
+  /** How far an epoch may be ahead of what is known, or of the wall clock in milliseconds. */
+  epochJump: 2 ** 45,
   /** Largest `bufferSize` of a singleton ref. */
   proxyBuffer: 1_000_000,
   /** Largest `maxHandOverStateBytes`; the state travels in chunks. */

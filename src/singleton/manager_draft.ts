@@ -1,5 +1,6 @@
 /** A transition in the making: the state so far and the effects so far. Lives only inside one call of `manage`. */
 import type { MembershipView } from '../cluster/member.ts';
+import { limits } from '../limits.ts';
 import { hostOf } from './host.ts';
 import type { HandOverResult, ManagerEffect, ManagerState, Phase, TimerName } from './manager_state.ts';
 
@@ -57,8 +58,13 @@ export class Draft {
     this.effects.push({ kind: 'log', level, message, ...(fields ? { fields } : {}) });
   }
 
-  /** Remembers epochs heard of; they never go down. */
+  /**
+   * Remembers epochs heard of; they never go down. One absurdly far ahead is not taken up, or a single misbehaving member
+   * could use up the numbers for everybody.
+   */
   sawEpoch(seen: number, startedEpoch = 0): void {
+    const farthest = Math.max(this.state.epochSeen, this.#wall) + limits.epochJump;
+    if (seen > farthest || startedEpoch > farthest) return;
     const epochSeen = Math.max(this.state.epochSeen, seen, startedEpoch);
     const epochStarted = Math.max(this.state.epochStarted, startedEpoch);
     if (epochSeen !== this.state.epochSeen || epochStarted !== this.state.epochStarted) {

@@ -1,7 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import { assert, assertEquals } from '@std/assert';
+import { initialManager, manage } from '../../src/singleton/manager.ts';
 import { document, table } from './manager_table.ts';
+import { viewOf } from './manager_world.ts';
 
 test('every event is legal in every state, and the documented table is what the manager does', async () => {
   const cells = table();
@@ -27,4 +29,12 @@ test('an instance starts only from an attempt, a lease or a restart, never from 
     if (!effects.includes('start-instance')) continue;
     assert(['becoming-host', 'acquiring-lease', 'hosting', 'was-host'].includes(phase), `${phase}: ${event}`);
   }
+});
+
+test('S7: an absurd epoch from a member is not taken up', () => {
+  const state = { ...initialManager('x', 'b', 'b:1'), epochSeen: 5 };
+  const asker = { uid: 'a', address: 'a:1', nonce: 'a/1' };
+  const after = (epoch: number) =>
+    manage(state, { kind: 'request', asker, epoch }, viewOf([], 'b'), 0, 1_000).state.epochSeen;
+  assertEquals([after(6), after(2 ** 53 - 1)], [6, 5]);
 });

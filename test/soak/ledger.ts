@@ -44,7 +44,7 @@ export class Ledger extends WarmHandOverActor<LedgerMessage> {
 
   override async preStart(): Promise<void> {
     const { registryPort, node, folder } = this.#setting;
-    const epoch = this.context.epoch ?? 0;
+    const epoch = this.context.epoch;
     this.#registration = await Registration.open(registryPort, node, epoch);
     this.#journal = openSync(`${folder}/${epoch}${journalSuffix}`, 'a');
   }
