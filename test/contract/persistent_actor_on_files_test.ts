@@ -81,6 +81,8 @@ describe('persistent actors on files', () => {
   }
 
   test('FB-115: a full disk fails commands, and when there is room again the actor has what was acknowledged', async () => {
+    // Timers of the actor system keep no process alive, and neither does a disk in memory.
+    const hold = setInterval(() => {}, 1_000);
     const system = new MemoryFileSystem();
     const stores = await openFileStores('/data/stores', { system, lockWorld: lockWorld(1) });
     const actors = ActorSystem.create('bank', { logLevel: 'off' });
@@ -96,6 +98,7 @@ describe('persistent actors on files', () => {
     assertEquals(await ref.ask<Balance>({ kind: 'add', amounts: [10] }), { total: 11, count: 2 });
     await actors.terminate();
     await stores.close();
+    clearInterval(hold);
   });
 
   test('R135, FB-116: ten actors on real files, 50 persists each at once, and all are back', async () => {

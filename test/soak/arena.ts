@@ -12,7 +12,7 @@ import { deadlineMs, SoakProcess } from './soak_process.ts';
 
 export type Handling = Extract<Notice, { kind: 'handling' }>;
 
-const token = 'token of the soak tests';
+const token = 'token-of-the-soak-tests';
 
 export interface SoakNode {
   readonly runtime: RuntimeName;
