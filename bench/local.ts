@@ -7,8 +7,11 @@ const million = 1_000_000;
 
 class Counter extends Actor<number> {
   static count = 0;
+  static expected = 0;
+  static reached = (): void => {};
   override onReceive(_message: number): void {
     Counter.count += 1;
+    if (Counter.count === Counter.expected) Counter.reached();
   }
 }
 
@@ -22,8 +25,13 @@ const system = ActorSystem.create('bench', { logLevel: 'error' });
 const counter = system.spawn(Counter, 'counter');
 const echo = system.spawn(Echo, 'echo');
 const turn = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 0));
-const quiet = async (expected: number): Promise<void> => {
-  while (Counter.count < expected) await turn();
+/** Resolves when so many messages have been handled. */
+const quiet = (expected: number): Promise<void> => {
+  if (Counter.count >= expected) return Promise.resolve();
+  return new Promise((resolve) => {
+    Counter.expected = expected;
+    Counter.reached = resolve;
+  });
 };
 
 /** The least that a mailbox and a handler can cost: an array as a queue, and a call through an object. */

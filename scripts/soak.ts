@@ -7,7 +7,7 @@
  *
  * Options: --what a,b (default: all three), --rounds N (default 1000, 50 and 200), --rate N (messages a second, all senders
  * together), --runtime mix|bun|deno|node, --seed N, --gap MS (bound on the 99th percentile of the gaps of planned moves,
- * default 250). Exit code 0: every promise held; 1: one was broken; 2: bad usage.
+ * default 250), --verbose (everything that is done and seen). Exit code 0: every promise held; 1: one was broken; 2: bad usage.
  */
 import process from 'node:process';
 import { parseArgs } from 'node:util';
@@ -32,6 +32,7 @@ function readChoice() {
       runtime: { type: 'string', default: 'mix' },
       seed: { type: 'string' },
       gap: { type: 'string', default: '250' },
+      verbose: { type: 'boolean', default: false },
     },
   });
   const what = values.what.split(',').map((name) => {
@@ -50,6 +51,7 @@ function readChoice() {
     rate: numberOf('rate', values.rate),
     seed: numberOf('seed', values.seed) ?? Math.floor(Math.random() * 2 ** 31),
     gapMs: numberOf('gap', values.gap)!,
+    verbose: values.verbose,
   };
 }
 
@@ -61,13 +63,15 @@ function numberOf(option: string, text: string | undefined): number | undefined 
 }
 
 async function main(): Promise<number> {
-  const { what, runtimes, rounds, rate, seed, gapMs } = readChoice();
+  const { what, runtimes, rounds, rate, seed, gapMs, verbose } = readChoice();
   let broken = 0;
   for (const test of what) {
     const chosen = { rounds: rounds ?? defaults[test].rounds, rate: rate ?? defaults[test].rate };
     console.log(`${test}: ${chosen.rounds} rounds, ${chosen.rate} messages/s, seed ${seed}`);
     try {
-      const result = await soak(test, { ...chosen, seed, runtimes, gapMs, say: (text) => console.log(`  ${text}`) });
+      const say = (text: string) => console.log(`  ${text}`);
+      const trace = (text: string) => console.log(`  ${(performance.now() / 1_000).toFixed(3)} ${text}`);
+      const result = await soak(test, { ...chosen, seed, runtimes, gapMs, say, ...(verbose ? { trace } : {}) });
       console.log(['', ...result.lines, ''].join('\n'));
       for (const text of result.broken) console.log(`BROKEN  ${text}`);
       broken += result.broken.length;

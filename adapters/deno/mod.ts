@@ -1,11 +1,12 @@
-/** Deno: `Deno.serve` with upgraded sockets, the global `WebSocket` as client. Needs `--allow-net` and nothing else. */
+/** Deno: `Deno.serve` with upgraded sockets, a client of our own. Needs `--allow-net` and nothing else. */
 /// <reference types="deno" />
-import type { DialOptions, Listener, ListenOptions, Runtime, TlsOptions } from '../../src/transport/runtime.ts';
+import type { Listener, ListenOptions, Runtime, TlsOptions } from '../../src/transport/runtime.ts';
 import { listenFailure } from '../shared/listen_failure.ts';
 import { settledWithin, SocketSet } from '../shared/socket_set.ts';
 import { probeTcp } from '../shared/tcp_probe.ts';
 import { guardedFetch, refusalResponse, upgradeRefusal } from '../shared/upgrade.ts';
-import { dialWebSocket, manageWebSocket, type WebSocketLike } from '../shared/web_socket_dial.ts';
+import { manageWebSocket, type WebSocketLike } from '../shared/web_socket_dial.ts';
+import { dial } from './dial.ts';
 
 const stopMs = 500;
 const signals = ['SIGTERM', 'SIGINT'] as const;
@@ -87,14 +88,6 @@ function clientFor(tls: Pick<TlsOptions, 'ca'> | undefined): { client?: Deno.Htt
   if (tls?.ca === undefined) return {};
   if (trusting?.ca !== tls.ca) trusting = { ca: tls.ca, client: Deno.createHttpClient({ caCerts: [tls.ca] }) };
   return { client: trusting.client };
-}
-
-function dial(options: DialOptions, done: Parameters<Runtime['dial']>[1]) {
-  const open = () => {
-    const init = { protocols: [options.subprotocol], ...clientFor(options.tls) };
-    return new (WebSocket as unknown as new (url: string, init: object) => WebSocketLike)(options.url, init);
-  };
-  return dialWebSocket({ open, terminate, probe: probeTcp }, options, done);
 }
 
 function granted(permission: Deno.PermissionDescriptor): boolean {

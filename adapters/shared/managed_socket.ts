@@ -90,15 +90,14 @@ export class ManagedSocket implements Socket {
   /** For the adapter: a frame came in. After a close of our own, what still arrives is dropped on every runtime alike. */
   received(bytes: Uint8Array): void {
     if (this.#state.kind !== 'open') return;
-    if (bytes.byteLength > this.#maxFrameBytes) {
-      this.#closeAs({
-        code: badFrameCode,
-        reason: `frame of ${bytes.byteLength} bytes, limit ${this.#maxFrameBytes}`,
-        clean: false,
-      });
-      return;
-    }
-    this.#emit(bytes);
+    if (bytes.byteLength > this.#maxFrameBytes) this.oversized(bytes.byteLength);
+    else this.#emit(bytes);
+  }
+
+  /** For the adapter: a frame above the limit was announced, and not taken in. */
+  oversized(byteLength: number): void {
+    const reason = `frame of ${byteLength} bytes, limit ${this.#maxFrameBytes}`;
+    this.#closeAs({ code: badFrameCode, reason, clean: false });
   }
 
   receivedText(): void {

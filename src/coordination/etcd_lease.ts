@@ -119,10 +119,11 @@ export class EtcdLeaseStore implements LeaseStore {
   }
 
   async #held(holder: Holder, signal: AbortSignal): Promise<StoreAnswer> {
-    const left = await this.#gateway.call('/v3/lease/timetolive', { ID: holder.lease }, signal).catch(() => undefined);
-    const seconds = Number(at(left, 'TTL') ?? NaN);
+    const left = await this.#gateway.call('/v3/lease/timetolive', { ID: holder.lease }, signal)
+      // Its JSON leaves out a zero: less than a second is left then, or nothing.
+      .then((answer) => Number(at(answer, 'TTL') ?? 0), () => undefined);
     // Whole seconds, and etcd looks for ended terms twice a second.
-    const expiresInMs = Number.isFinite(seconds) ? Math.max(100, seconds * 1_000) : undefined;
+    const expiresInMs = left === undefined || Number.isNaN(left) ? undefined : Math.max(100, left * 1_000);
     return { kind: 'held', by: holder.owner, ...(expiresInMs === undefined ? {} : { expiresInMs }) };
   }
 

@@ -2,7 +2,16 @@
 import { ActorUsageError } from '../actor/errors.ts';
 import type { DurableStateStore } from './durable_state_store.ts';
 import { mustStop, RecoveryError } from './errors.ts';
-import { PersistentBase } from './persistent_base.ts';
+import {
+  breakOff,
+  checkMayWrite,
+  handleToEnd,
+  hasState,
+  notNow,
+  PersistentBase,
+  phase,
+  recoverState,
+} from './persistent_base.ts';
 import { plainSchema, type Schema, writeWith } from './schema.ts';
 import type { Writer } from './writer.ts';
 
@@ -27,7 +36,7 @@ export abstract class DurableStateActor<Command = unknown, State = unknown> exte
   }
 
   override get state(): State {
-    if (!this.hasState()) throw this.notNow();
+    if (!this[hasState]()) throw this[notNow]();
     return this.#state as State;
   }
 
@@ -41,8 +50,8 @@ export abstract class DurableStateActor<Command = unknown, State = unknown> exte
    * @throws FencedError, DurableStateConcurrencyError: the actor stops. Others: supervision decides.
    */
   persist(next: State): Promise<void> {
-    this.checkMayWrite();
-    if (this.phase !== 'running') throw this.notNow();
+    this[checkMayWrite]();
+    if (this[phase] !== 'running') throw this[notNow]();
     if (this.#writing !== undefined) {
       throw new ActorUsageError(`'${this.persistenceId}' is being written: await each persist before the next`);
     }
@@ -58,7 +67,7 @@ export abstract class DurableStateActor<Command = unknown, State = unknown> exte
     return result;
   }
 
-  protected override handle(run: () => void | Promise<void>): void | Promise<void> {
+  protected override [handleToEnd](run: () => void | Promise<void>): void | Promise<void> {
     let result: void | Promise<void>;
     try {
       result = run();
@@ -92,12 +101,12 @@ export abstract class DurableStateActor<Command = unknown, State = unknown> exte
       this.#revision = await store.save(this.persistenceId, this.#revision, state, this.#writer as Writer);
       this.#state = next;
     } catch (error) {
-      if ((error as { name?: string } | undefined)?.name !== 'SerializationError') this.breakOff();
+      if ((error as { name?: string } | undefined)?.name !== 'SerializationError') this[breakOff]();
       throw error;
     }
   }
 
-  protected override async recover(writer: Writer | undefined): Promise<void> {
+  protected override async [recoverState](writer: Writer | undefined): Promise<void> {
     const { context, persistenceId } = this;
     const store = this.stores().durableState;
     if (store === undefined) {

@@ -5,7 +5,16 @@ import { SerializationError } from '../wire/errors.ts';
 import { mustStop } from './errors.ts';
 import type { Journal } from './journal.ts';
 import { PersistQueue } from './persist_queue.ts';
-import { PersistentBase } from './persistent_base.ts';
+import {
+  breakOff,
+  checkMayWrite,
+  handleToEnd,
+  hasState,
+  notNow,
+  PersistentBase,
+  phase,
+  recoverState,
+} from './persistent_base.ts';
 import { type Mark, recover } from './recovery.ts';
 import { plainSchema, type Schema, writeWith } from './schema.ts';
 import { neverSnapshot, type SnapshotPolicy } from './snapshot_policy.ts';
@@ -70,7 +79,7 @@ export abstract class PersistentActor<Command = unknown, Event = unknown, State 
   }
 
   override get state(): State {
-    if (!this.hasState()) throw this.notNow();
+    if (!this[hasState]()) throw this[notNow]();
     return this.#state as State;
   }
 
@@ -93,8 +102,8 @@ export abstract class PersistentActor<Command = unknown, Event = unknown, State 
     events: readonly Event[],
     after?: (state: State, events: readonly Event[]) => void | Promise<void>,
   ): Promise<void> {
-    this.checkMayWrite();
-    if (!this.#handling || this.phase !== 'running') throw this.notNow();
+    this[checkMayWrite]();
+    if (!this.#handling || this[phase] !== 'running') throw this[notNow]();
     const last = this.#queue.last;
     let next = last === undefined ? this.#state as State : last.state;
     for (const event of events) {
@@ -106,7 +115,7 @@ export abstract class PersistentActor<Command = unknown, Event = unknown, State 
 
   /** Saves the present state now, whatever the policy. @throws ActorUsageError without a snapshot store */
   async saveSnapshot(): Promise<void> {
-    this.checkMayWrite();
+    this[checkMayWrite]();
     const snapshots = this.#needSnapshots();
     await snapshots.save(this.#snapshot(), this.snapshotPolicy());
   }
@@ -116,7 +125,7 @@ export abstract class PersistentActor<Command = unknown, Event = unknown, State 
    * recover otherwise.
    */
   async deleteHistory(toSeq: number): Promise<void> {
-    this.checkMayWrite();
+    this[checkMayWrite]();
     checkNumber('PersistentActor', 'toSeq', toSeq);
     if (toSeq > this.#seq || !(await this.#needSnapshots().covers(toSeq))) {
       throw new ActorUsageError(
@@ -136,7 +145,7 @@ export abstract class PersistentActor<Command = unknown, Event = unknown, State 
 
   /** For the host of a singleton: the state and its number, for the next host. */
   serializeForHandOver(): Uint8Array | null {
-    if (this.phase !== 'running' || !this.#queue.idle) return null;
+    if (this[phase] !== 'running' || !this.#queue.idle) return null;
     const mark = { sequenceNr: this.#seq, state: this.#state as State };
     try {
       return packWarmState(this.persistenceId, mark, this.stateSchema());
@@ -151,7 +160,7 @@ export abstract class PersistentActor<Command = unknown, Event = unknown, State 
     this.#warm = unpackWarmState(this.persistenceId, state, this.stateSchema());
   }
 
-  protected override handle(run: () => void | Promise<void>): void | Promise<void> {
+  protected override [handleToEnd](run: () => void | Promise<void>): void | Promise<void> {
     this.#handling = true;
     let result: void | Promise<void>;
     try {
@@ -193,7 +202,7 @@ export abstract class PersistentActor<Command = unknown, Event = unknown, State 
   }
 
   async #append(events: readonly Event[]): Promise<void> {
-    this.checkMayWrite();
+    this[checkMayWrite]();
     const schema = this.eventSchema();
     try {
       const entries = events.map((event) => ({
@@ -204,12 +213,12 @@ export abstract class PersistentActor<Command = unknown, Event = unknown, State 
       await this.#needJournal().append(this.persistenceId, entries, this.#seq, this.#writer as Writer);
     } catch (error) {
       // Of these it is known that nothing was written, and the next command may be fine.
-      if (!(error instanceof SerializationError)) this.breakOff();
+      if (!(error instanceof SerializationError)) this[breakOff]();
       throw error;
     }
   }
 
-  protected override async recover(writer: Writer | undefined): Promise<void> {
+  protected override async [recoverState](writer: Writer | undefined): Promise<void> {
     const { context, persistenceId } = this;
     const { journal, snapshots } = this.stores();
     if (journal === undefined) throw new ActorUsageError(`'${persistenceId}' has no journal among its stores`);
@@ -257,7 +266,7 @@ export abstract class PersistentActor<Command = unknown, Event = unknown, State 
   }
 
   #needJournal(): Journal {
-    if (this.#journal === undefined) throw this.notNow();
+    if (this.#journal === undefined) throw this[notNow]();
     return this.#journal;
   }
 

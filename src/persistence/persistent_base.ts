@@ -10,6 +10,15 @@ import type { Writer } from './writer.ts';
 
 export type Phase = 'new' | 'recovering' | 'running' | 'broken';
 
+/** What the library's own classes call each other by, so that no name is taken from the user's. */
+export const recoverState: unique symbol = Symbol('recoverState');
+export const handleToEnd: unique symbol = Symbol('handleToEnd');
+export const phase: unique symbol = Symbol('phase');
+export const breakOff: unique symbol = Symbol('breakOff');
+export const hasState: unique symbol = Symbol('hasState');
+export const notNow: unique symbol = Symbol('notNow');
+export const checkMayWrite: unique symbol = Symbol('checkMayWrite');
+
 const reasons: Readonly<Record<Phase, string>> = {
   new: 'it has not recovered: a preStart or postRestart of its own must call super',
   recovering: 'it is recovering',
@@ -70,7 +79,7 @@ export abstract class PersistentBase<Command, State> extends Actor<Command> {
     this.#phase = 'recovering';
     try {
       checkPersistenceId(this.persistenceId);
-      await this.recover(await this.#acquire());
+      await this[recoverState](await this.#acquire());
     } catch (error) {
       this.#phase = 'broken';
       if (mustStop(error)) {
@@ -82,44 +91,44 @@ export abstract class PersistentBase<Command, State> extends Actor<Command> {
       return this.context.stopSelf();
     }
     this.#phase = 'running';
-    await this.handle(() => this.onRecoveryCompleted(this.state));
+    await this[handleToEnd](() => this.onRecoveryCompleted(this.state));
   }
 
   override onReceive(command: Command): void | Promise<void> {
-    if (this.#phase !== 'running') throw this.notNow();
-    return this.handle(() => this.onCommand(this.state, command));
+    if (this.#phase !== 'running') throw this[notNow]();
+    return this[handleToEnd](() => this.onCommand(this.state, command));
   }
 
   override async postStop(): Promise<void> {
     await this.#release();
   }
 
-  /** For the library: makes the state. Without a `writer` it is only to be read. */
-  protected abstract recover(writer: Writer | undefined): Promise<void>;
-  /** For the library: runs a handler to its end, writes included. */
-  protected abstract handle(run: () => void | Promise<void>): void | Promise<void>;
+  /** Makes the state. Without a `writer` it is only to be read. */
+  protected abstract [recoverState](writer: Writer | undefined): Promise<void>;
+  /** Runs a handler to its end, writes included. */
+  protected abstract [handleToEnd](run: () => void | Promise<void>): void | Promise<void>;
 
-  protected get phase(): Phase {
+  protected get [phase](): Phase {
     return this.#phase;
   }
 
   /** A write has failed, and what became of it is unknown. */
-  protected breakOff(): void {
+  protected [breakOff](): void {
     this.#phase = 'broken';
   }
 
-  protected hasState(): boolean {
+  protected [hasState](): boolean {
     return this.#phase === 'running' || this.#phase === 'broken';
   }
 
-  protected notNow(): ActorUsageError {
+  protected [notNow](): ActorUsageError {
     return new ActorUsageError(
       `${this.context.self.path} (${this.persistenceId}) cannot go on: ${reasons[this.#phase]}`,
     );
   }
 
   /** @throws FencedError when this actor may not act any more, or does not hold its lease */
-  protected checkMayWrite(): void {
+  protected [checkMayWrite](): void {
     this.context.fence();
     if (!this.isLeaseHolder) {
       throw new FencedError(

@@ -175,6 +175,23 @@ describe('the etcd lease', () => {
   });
 });
 
+test('rule 18: in the last second of a term, where etcd leaves the time out of its answer, it is asked again soon', async () => {
+  const answers: Record<string, unknown> = {
+    '/v3/kv/range': { kvs: [{ value: encode('other#1'), mod_revision: '7', lease: '42' }] },
+    '/v3/lease/timetolive': { ID: '42', grantedTTL: '2' },
+  };
+  const means: HttpMeans = {
+    readTextFile: () => Promise.reject(new Error('none')),
+    environmentVariable: () => undefined,
+    fetch: async (url) => new Response(JSON.stringify(answers[new URL(url).pathname])),
+  };
+  const lease = made({ name: 'x', owner: 'a#1', endpoints: ['http://127.0.0.1:2379'], means });
+  assertEquals([await lease.acquire(), lease.retryInMs], [false, 100]);
+  answers['/v3/lease/timetolive'] = { ID: '42', grantedTTL: '2', TTL: '1' };
+  assertEquals([await lease.acquire(), lease.retryInMs], [false, 1_000]);
+  lease.abandon();
+});
+
 test('R77: bad settings are refused, and no password is shown', () => {
   const good = { name: 'x', owner: 'a', ttlMs, endpoints: ['http://h:1'] };
   const bad: [EtcdSettings, string][] = [

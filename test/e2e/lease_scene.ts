@@ -100,6 +100,10 @@ export class Worker {
     return this.of('listening')[0]?.url;
   }
 
+  get address(): string | undefined {
+    return this.of('listening')[0]?.address;
+  }
+
   of<K extends WorkerLine['kind']>(kind: K): Extract<WorkerLine, { kind: K }>[] {
     return this.lines.filter((line): line is Extract<WorkerLine, { kind: K }> => line.kind === kind);
   }
@@ -171,22 +175,23 @@ export class LeaseScene {
   /** Waits until a worker is in a cluster. */
   async ready(worker: Worker): Promise<void> {
     await until(`${worker.runtime} worker is up`, deadlineMs, async () => {
-      const { self } = await this.#get<{ self: { status: string } }>(worker, '/cluster/members');
-      return self.status === 'up' || undefined;
+      const members = await this.#members(worker);
+      return members.some(({ address, status }) => address === worker.address && status === 'up') || undefined;
     });
   }
 
   /** Waits until the youngest sees so many members, all of them up. */
   async members(count: number): Promise<void> {
     await until(`${count} members are up`, deadlineMs, async () => {
-      const { members } = await this.#get<{ members: { status: string }[] }>(this.workers.at(-1)!, '/cluster/members');
+      const members = await this.#members(this.workers.at(-1)!);
       return (members.length === count && members.every(({ status }) => status === 'up')) || undefined;
     });
   }
 
-  async #get<T>(worker: Worker, path: string): Promise<T> {
-    const response = await fetch(new URL(path, worker.url), { signal: AbortSignal.timeout(2_000) });
-    return await response.json() as T;
+  async #members(worker: Worker): Promise<readonly { readonly address: string; readonly status: string }[]> {
+    if (worker.url === undefined) return [];
+    const response = await fetch(new URL('/cluster/members', worker.url), { signal: AbortSignal.timeout(2_000) });
+    return (await response.json() as { members: { address: string; status: string }[] }).members;
   }
 
   /** Has the instance on `worker` begin a handler that stands at the gate of the store. */

