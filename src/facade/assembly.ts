@@ -82,6 +82,8 @@ export async function assemble(
     return peers;
   });
   made.node = node;
+  // Journals keep apart the writers of different clusters.
+  system.extensions.set('writer-identity', () => ({ uid, clusterId: node.view().clusterId }));
   attachRemoting(remoting, node);
   const arbiter = arbiterOf(node, options);
   const registryOptions: RegistryOptions = {

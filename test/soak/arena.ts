@@ -48,8 +48,8 @@ export class Arena {
   readonly folder: string = mkdtempSync(join(tmpdir(), 'singlet-soak-'));
   readonly nodes: SoakNode[] = [];
   readonly notices: Notice[] = [];
-  /** By address, also of nodes that are gone. */
-  readonly runtimes = new Map<string, RuntimeName>();
+  /** The runtime of each host, by epoch. */
+  readonly runtimes = new Map<number, RuntimeName>();
   readonly #trace: ((text: string) => void) | undefined;
   #registry: SoakProcess | undefined;
   #registryPort = 0;
@@ -69,6 +69,7 @@ export class Arena {
       const notice = JSON.parse(line) as Notice;
       if (notice.kind === 'listening') return listening.resolve(notice.port);
       this.notices.push(notice);
+      if (notice.kind === 'handling') this.#noteRuntime(notice);
       this.#trace?.(line);
       this.#wake();
     });
@@ -79,6 +80,12 @@ export class Arena {
     this.#registryPort = await listening.promise;
   }
 
+  #noteRuntime({ name, epoch }: Handling): void {
+    // The latest of the nodes that had this address.
+    const node = this.nodes.findLast(({ address }) => address === name);
+    if (node) this.runtimes.set(epoch, node.runtime);
+  }
+
   /** Starts a node; with `await node.up` it is a member. Its seeds are those that are up. */
   join(runtime: RuntimeName, { hosts = false, sender = 0, port = 0 }: JoinOptions = {}): SoakNode {
     const { file, args } = runtimeCommand(runtime, true);
@@ -86,7 +93,14 @@ export class Arena {
     const more = runtime === 'deno' ? ['--allow-read', '--allow-write', '--allow-env'] : [];
     const flags = ['--registry', String(this.#registryPort), '--folder', this.folder, '--seeds', seeds.join(',')];
     flags.push('--token', token, '--sender', String(sender), '--port', String(port), ...(hosts ? ['--hosts'] : []));
-    const child = new SoakProcess(`${runtime} node`, file, [...args, ...more, 'test/soak/soak_node.ts', ...flags]);
+    const child = new SoakProcess(
+      `${runtime} node`,
+      file,
+      [...args, ...more, 'test/soak/soak_node.ts', ...flags],
+      (line) => {
+        if (line.includes('singleton ledger')) this.#trace?.(`    ${node.address} ${line}`);
+      },
+    );
     const node: SoakNode = {
       runtime,
       process: child,
@@ -98,7 +112,6 @@ export class Arena {
     };
     node.up.then((address) => {
       node.address = address;
-      this.runtimes.set(address, runtime);
       this.#trace?.(`${address} (${runtime}) is up`);
       this.#wake();
     }, () => {});

@@ -124,7 +124,7 @@ async function operate({ arena, random }: Stage, host: SoakNode, count: number):
 /** How often the singleton went from a node of one runtime to one of another. */
 function runtimePairs(arena: Arena): Map<string, number> {
   const pairs = new Map<string, number>();
-  const hosts = arena.handlings().map(({ name }) => arena.runtimes.get(name)!);
+  const hosts = arena.handlings().map(({ epoch }) => arena.runtimes.get(epoch));
   for (const [index, runtime] of hosts.slice(1).entries()) {
     const pair = `${hosts[index]} to ${runtime}`;
     pairs.set(pair, (pairs.get(pair) ?? 0) + 1);

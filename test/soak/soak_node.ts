@@ -7,6 +7,7 @@ import process from 'node:process';
 import { createInterface } from 'node:readline';
 import { parseArgs } from 'node:util';
 import { runtime } from '#runtime';
+import { nodeLogger } from '../../node/node_log.ts';
 import { Cluster, SingletonKey } from '../../src/facade/mod.ts';
 import { ActorSystem } from '../../src/mod.ts';
 import { Ledger, type LedgerMessage, type LedgerReport } from './ledger.ts';
@@ -29,7 +30,7 @@ const { values } = parseArgs({
   },
 });
 
-const system = ActorSystem.create('soak', { logLevel: 'info' });
+const system = ActorSystem.create('soak', { logger: nodeLogger('info') });
 let cluster: Cluster | undefined;
 let leaving = false;
 
