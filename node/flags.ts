@@ -1,5 +1,6 @@
 /** The command line of the ready-made node. Pure: takes the arguments, gives settings or one line that says what is wrong. */
 import type { LogLevel } from '../src/actor/environment.ts';
+import type { StoreChoice } from './job_stores.ts';
 import { tokenRecipe } from './token.ts';
 
 export interface NodeFlags {
@@ -13,6 +14,8 @@ export interface NodeFlags {
   readonly token: string | undefined;
   readonly form: boolean;
   readonly logLevel: LogLevel;
+  /** Where jobs are kept. Without one they die with the host in a crash. */
+  readonly store?: StoreChoice;
 }
 
 export type FlagsResult =
@@ -32,6 +35,8 @@ const valued: ReadonlySet<string> = new Set([
   'secret-file',
   'token',
   'log-level',
+  'journal',
+  'postgres',
 ]);
 
 /** The name of the environment variable that is read when no secret is given. */
@@ -50,9 +55,15 @@ export const helpText = `A node of a Singlet cluster that hosts the job schedule
   --secret-file FILE   reads the secret from a file (Deno: add --allow-read=FILE)
   --token TEXT         bearer token of /jobs and of operations (default: derived from the secret)
   --form               form a cluster at once when no seed answers, without the others' consent
+  --journal DIR        keeps jobs in this directory, for nodes of one machine that all name it
+                       (Deno: add --allow-read=DIR --allow-write=DIR)
+  --postgres URL       keeps jobs in PostgreSQL; needs the package postgres (Deno: add --allow-env --allow-read)
   --log-level LEVEL    debug, info, warn, error or off (default warn)
   --help               this text
 
+With --journal or --postgres, the same on every node, an accepted job is kept: each run is made exactly once over planned
+moves and at least once over crashes, where a run in flight is made again under its number. Without, jobs outlive planned
+moves only.
 Without --token, the token is what this prints: ${tokenRecipe}
 Environment: ${secretVariable} is the secret when neither flag is given (Deno: add --allow-env=${secretVariable}).
 Signals: SIGTERM and SIGINT leave the cluster, a second one exits at once.
@@ -110,6 +121,8 @@ function settings(given: ReadonlyMap<string, string>): FlagsResult {
   if (given.has('secret') && given.has('secret-file')) {
     return wrong('--secret-file: must not be given together with --secret');
   }
+  const store = storeOf(given);
+  if (typeof store === 'string') return wrong(store);
   return {
     kind: 'run',
     flags: {
@@ -123,8 +136,22 @@ function settings(given: ReadonlyMap<string, string>): FlagsResult {
       token: given.get('token'),
       form: given.has('form'),
       logLevel,
+      ...(store === undefined ? {} : { store }),
     },
   };
+}
+
+/** A text says what is wrong. */
+function storeOf(given: ReadonlyMap<string, string>): StoreChoice | string | undefined {
+  const directory = given.get('journal');
+  const url = given.get('postgres');
+  if (url === undefined) return directory === undefined ? undefined : { kind: 'journal', directory };
+  if (directory !== undefined) return '--postgres: must not be given together with --journal';
+  // Not shown, since it may hold a password.
+  if (!/^postgres(ql)?:\/\//.test(url) || !URL.canParse(url)) {
+    return '--postgres: must be a URL such as postgres://user:password@host:5432/database';
+  }
+  return { kind: 'postgres', url };
 }
 
 function isSeed(seed: string): boolean {

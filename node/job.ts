@@ -34,7 +34,12 @@ export interface Job {
   running: boolean;
   /** Due, and waiting for a free call. */
   waitingDueAt: number | undefined;
+  /** A crashed predecessor began run `runs` for this due time, and nobody knows its end: it is made again, with its number. */
+  repeatDueAt: number | undefined;
 }
+
+/** What outlives an instance of the scheduler. */
+export type KeptJob = Omit<Job, 'life' | 'schedule' | 'running'>;
 
 /** One call to make. */
 export interface JobCall {
@@ -78,6 +83,7 @@ export function newJob(definition: JobDefinition, life: number): Job {
     lane: 'new',
     running: false,
     waitingDueAt: undefined,
+    repeatDueAt: undefined,
   };
 }
 
@@ -99,7 +105,7 @@ export function viewOf(job: Job): JobView {
 }
 
 function nextDueOf(job: Job): string | null {
-  const due = job.waitingDueAt ?? job.nextDueAt;
+  const due = job.repeatDueAt ?? job.waitingDueAt ?? job.nextDueAt;
   return due === undefined ? null : isoTime(due);
 }
 

@@ -13,7 +13,9 @@ export type JobReply =
   | { readonly kind: 'page'; readonly jobs: readonly JobView[]; readonly total: number; readonly next: string | null }
   | { readonly kind: 'deleted'; readonly id: string }
   | { readonly kind: 'unknown'; readonly id: string }
-  | { readonly kind: 'refused' | 'full'; readonly refusal: Refusal };
+  | { readonly kind: 'refused' | 'full'; readonly refusal: Refusal }
+  /** The store does not work at present; whether a change was kept is not known. */
+  | { readonly kind: 'unavailable'; readonly why: string };
 
 /** Checks a command on the scheduler's side: whoever holds its ref may have sent anything. */
 export function checkCommand(message: unknown): JobCommand | Refusal {

@@ -21,16 +21,19 @@ export interface JobRunnerOptions {
   readonly epoch: () => number;
   /** A call has ended: `run` should be called soon. */
   readonly wake: () => void;
+  /** Default: an empty one that tells nobody of its changes. */
+  readonly table?: JobTable;
 }
 
 export class JobRunner {
   readonly #options: JobRunnerOptions;
-  readonly #table = new JobTable();
+  readonly #table: JobTable;
   readonly #running = new Map<JobCall, RunningCall>();
   #ended: (readonly [JobCall, CallOutcome])[] = [];
 
   constructor(options: JobRunnerOptions) {
     this.#options = options;
+    this.#table = options.table ?? new JobTable();
   }
 
   get jobs(): number {
@@ -63,11 +66,26 @@ export class JobRunner {
 
   /** Counts what has ended and starts what is due. Returns after how many milliseconds to call again, if at all. */
   run(): number | undefined {
-    const { clock } = this.#options.world;
-    for (const call of this.#count()) this.#start(call);
-    for (const call of this.#table.due(clock.wall())) this.#start(call);
+    this.start(this.due());
+    return this.sleepMs();
+  }
+
+  /** Counts what has ended. Returns the calls that begin now; each must be given to `start`. */
+  due(): readonly JobCall[] {
+    return [...this.#count(), ...this.#table.due(this.#options.world.clock.wall())];
+  }
+
+  start(calls: readonly JobCall[]): void {
+    for (const call of calls) this.#start(call);
+  }
+
+  /** After how many milliseconds something is to be done, if at all. */
+  sleepMs(): number | undefined {
+    if (this.#ended.length > 0) return 0;
     const wakeAt = this.#table.nextWakeAt();
-    return wakeAt === undefined ? undefined : Math.min(Math.max(wakeAt - clock.wall(), 0), longestSleepMs);
+    return wakeAt === undefined
+      ? undefined
+      : Math.min(Math.max(wakeAt - this.#options.world.clock.wall(), 0), longestSleepMs);
   }
 
   /**

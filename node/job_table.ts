@@ -9,7 +9,7 @@
 import { limits } from '../src/limits.ts';
 import { DueQueue } from './due_queue.ts';
 import { CallSlots } from './call_slots.ts';
-import { type CallOutcome, type Job, type JobCall, type JobView, newJob, viewOf } from './job.ts';
+import { type CallOutcome, type Job, type JobCall, type JobView, type KeptJob, newJob, viewOf } from './job.ts';
 import { checkDue, type JobDefinition, type Refusal } from './job_definition.ts';
 
 export type PutResult =
@@ -23,6 +23,12 @@ export interface Page {
   readonly next: string | undefined;
 }
 
+/**
+ * Told of each job whose state must be kept before anybody acts on it: added, replaced, removed (`definition`), or a run
+ * begun or ended (`run`). Skipped ticks and passing due times are none: they follow from the schedule and the clock.
+ */
+export type OnChange = (id: string, what: 'definition' | 'run') => void;
+
 /** A wall clock that is behind the one that made the schedule by more than this gets the next due time moved to itself. */
 const clockToleranceMs = 5_000;
 
@@ -30,9 +36,14 @@ export class JobTable {
   readonly #jobs = new Map<string, Job>();
   readonly #dues = new DueQueue();
   readonly #slots = new CallSlots();
+  readonly #onChange: OnChange;
   #counter = 0;
   #latest = -Infinity;
   #closed = false;
+
+  constructor(onChange: OnChange = () => {}) {
+    this.#onChange = onChange;
+  }
 
   get size(): number {
     return this.#jobs.size;
@@ -59,6 +70,8 @@ export class JobTable {
     job.definition = definition;
     job.schedule = ++this.#counter;
     this.#jobs.set(job.id, job);
+    if (job.repeatDueAt !== undefined) this.#slots.wait(job);
+    this.#onChange(job.id, 'definition');
     this.#schedule(job, 'at' in definition ? definition.at : now + definition.everyMs);
     return { kind: present === undefined ? 'created' : 'replaced', job: viewOf(job) };
   }
@@ -73,6 +86,7 @@ export class JobTable {
     if (job === undefined) return false;
     this.#stopWaiting(job);
     this.#jobs.delete(id);
+    this.#onChange(id, 'definition');
     this.#compact();
     return true;
   }
@@ -119,6 +133,7 @@ export class JobTable {
       job.lastError = outcome.error;
       job.lane = outcome.tookMs > limits.jobSlowMs ? 'slow' : 'good';
       job.running = false;
+      this.#onChange(job.id, 'run');
       if (job.waitingDueAt !== undefined) this.#slots.wait(job);
     }
     return this.#startWaiting();
@@ -129,18 +144,23 @@ export class JobTable {
     this.#closed = true;
   }
 
+  /** A job as it is, for a journal. */
+  job(id: string): Readonly<Job> | undefined {
+    return this.#jobs.get(id);
+  }
+
   /** The jobs as they are, for a hand-over. */
   jobs(): Iterable<Readonly<Job>> {
     return this.#jobs.values();
   }
 
   /** Takes over the jobs of a predecessor: nothing runs, due times go on. */
-  adopt(jobs: Iterable<Omit<Job, 'life' | 'schedule' | 'running'>>, now: number): void {
+  adopt(jobs: Iterable<KeptJob>, now: number): void {
     for (const taken of jobs) {
       const life = ++this.#counter;
       const job: Job = { ...taken, life, schedule: life, running: false };
       this.#jobs.set(job.id, job);
-      if (job.waitingDueAt !== undefined) this.#slots.wait(job);
+      if (job.waitingDueAt !== undefined || job.repeatDueAt !== undefined) this.#slots.wait(job);
     }
     this.#clockWentBack(now);
   }
@@ -162,7 +182,7 @@ export class JobTable {
     const dueAt = job.nextDueAt! + missed * definition.everyMs;
     job.skipped += missed;
     this.#schedule(job, dueAt + definition.everyMs);
-    if (job.running || job.waitingDueAt !== undefined) job.skipped++;
+    if (job.running || job.waitingDueAt !== undefined || job.repeatDueAt !== undefined) job.skipped++;
     else this.#wait(job, dueAt);
   }
 
@@ -179,7 +199,10 @@ export class JobTable {
   #startWaiting(): readonly JobCall[] {
     if (this.#closed) return [];
     const calls: JobCall[] = [];
-    for (let job = this.#slots.take(); job !== undefined; job = this.#slots.take()) calls.push(begin(job));
+    for (let job = this.#slots.take(); job !== undefined; job = this.#slots.take()) {
+      calls.push(begin(job));
+      this.#onChange(job.id, 'run');
+    }
     return calls;
   }
 
@@ -209,8 +232,10 @@ export class JobTable {
   /** Makes room by dropping the first single run that is over. */
   #evictFinished(): boolean {
     for (const job of this.#jobs.values()) {
-      if (job.nextDueAt === undefined && job.waitingDueAt === undefined && !job.running) {
+      const pending = job.nextDueAt ?? job.waitingDueAt ?? job.repeatDueAt;
+      if (pending === undefined && !job.running) {
         this.#jobs.delete(job.id);
+        this.#onChange(job.id, 'definition');
         return true;
       }
     }
@@ -218,12 +243,15 @@ export class JobTable {
   }
 }
 
-/** The run number is given here, and only here: a call is made for it in any case. */
+/** The run number is given here, and only here: a call is made for it in any case. One that is made again has its own. */
 function begin(job: Job): JobCall {
-  const dueAt = job.waitingDueAt!;
-  job.waitingDueAt = undefined;
+  const dueAt = (job.repeatDueAt ?? job.waitingDueAt)!;
+  if (job.repeatDueAt === undefined) {
+    job.waitingDueAt = undefined;
+    job.runs++;
+  }
+  job.repeatDueAt = undefined;
   job.running = true;
-  job.runs++;
   job.lastDueAt = dueAt;
   return { id: job.id, life: job.life, url: job.definition.url, run: job.runs, dueAt, lane: job.lane };
 }

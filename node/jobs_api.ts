@@ -73,6 +73,13 @@ async function forward(context: Context, options: JobsApiOptions, command: JobCo
       return badRequest(context, reply.refusal);
     case 'full':
       return badRequest(context, reply.refusal, 409);
+    case 'unavailable':
+      return refuse(context, {
+        status: 503,
+        code: 'not-stored',
+        message: `The job scheduler cannot use its store: ${reply.why}.`,
+        hint: 'It tries again by itself. Ask again: posting the same job twice changes nothing.',
+      });
     default:
       return reply satisfies never;
   }

@@ -8,8 +8,10 @@ import { isLoopbackHost } from '../src/transport/address.ts';
 import { ListenError } from '../src/transport/errors.ts';
 import type { Runtime } from '../src/transport/runtime.ts';
 import { helpText, type NodeFlags, parseFlags, secretVariable } from './flags.ts';
+import { DurableJobScheduler } from './durable_job_scheduler.ts';
 import type { JobCommand, JobReply } from './job_messages.ts';
 import { JobScheduler, jobSchedulerOptions } from './job_scheduler.ts';
+import { jobStores } from './job_stores.ts';
 import { jobsApi } from './jobs_api.ts';
 import { jobsGuard } from './jobs_guard.ts';
 import { nodeLogger } from './node_log.ts';
@@ -50,6 +52,7 @@ async function run(runtime: Runtime, flags: NodeFlags): Promise<void> {
   const secret = await secretOf(runtime, flags);
   const token = flags.token ?? (secret === undefined ? undefined : await tokenOf(secret));
   const log = nodeLogger(flags.logLevel);
+  const openStores = await storesOf(flags, log);
   const system = ActorSystem.create('node', { logger: log });
   const found: Found = { cluster: undefined, leaving: false, stopLooking: new AbortController() };
   const open = flags.token === undefined && isLoopbackHost(flags.host);
@@ -73,7 +76,7 @@ async function run(runtime: Runtime, flags: NodeFlags): Promise<void> {
   }
   const cluster = found.cluster!;
   if (!found.leaving) {
-    cluster.singleton.start(JobScheduler, () => new JobScheduler(cluster.address), jobSchedulerOptions());
+    startScheduler(cluster, flags, openStores);
   }
   const { why } = await cluster.whenEnded;
   end(
@@ -82,6 +85,27 @@ async function run(runtime: Runtime, flags: NodeFlags): Promise<void> {
     found,
     `this node is out of its cluster and ends, to be started again by whoever watches over it: ${why}`,
   );
+}
+
+type OpenStores = Awaited<ReturnType<typeof jobStores>>;
+
+async function storesOf({ store }: NodeFlags, log: Logger): Promise<OpenStores | undefined> {
+  if (store === undefined) return undefined;
+  try {
+    return await jobStores(store, log);
+  } catch (error) {
+    throw new FlagError(`--${store.kind}: ${error instanceof Error ? error.message : error}`);
+  }
+}
+
+function startScheduler(cluster: Cluster, { name }: NodeFlags, open: OpenStores | undefined): void {
+  const host = cluster.address;
+  if (open === undefined) {
+    cluster.singleton.start(JobScheduler, () => new JobScheduler(host), jobSchedulerOptions());
+    return;
+  }
+  const options = { host, persistenceId: `jobs-${encodeURIComponent(name)}`, open };
+  cluster.singleton.start(DurableJobScheduler, () => new DurableJobScheduler(options), jobSchedulerOptions());
 }
 
 interface Found {

@@ -127,6 +127,12 @@ export const limits = {
   jobAnswerBytes: 64 * 1024,
   /** The table of a full scheduler, as it is handed over. */
   jobTableBytes: 32 * 1024 * 1024,
+  /** A durable scheduler saves a snapshot when it has written this many rows since the last, or four times its jobs. */
+  jobRowsPerSnapshot: 2_000,
+  /** A segment of its file journal. */
+  jobSegmentBytes: 1024 * 1024,
+  /** Longest wait between two attempts to use a store that fails. */
+  jobStoreRetryMs: 5_000,
   /** Jobs in one answer of `GET /jobs`. */
   jobsPerPage: 1_000,
   /** Characters of a persistence id, and of a tag; tags of one event; events in one atomic append. */

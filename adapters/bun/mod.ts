@@ -7,7 +7,7 @@ import { ManagedSocket } from '../shared/managed_socket.ts';
 import { processMeans } from '../shared/process_means.ts';
 import { settledWithin, SocketSet } from '../shared/socket_set.ts';
 import { probeTcp } from '../shared/tcp_probe.ts';
-import { guardedFetch, refusalResponse, upgradeRefusal } from '../shared/upgrade.ts';
+import { badRequest, guardedFetch, pathOf, refusalResponse, upgradeRefusal } from '../shared/upgrade.ts';
 import { dialWebSocket, type WebSocketLike } from '../shared/web_socket_dial.ts';
 
 /**
@@ -53,11 +53,16 @@ function serve(options: ListenOptions, admitting: ListenOptions, sockets: Socket
     hostname: options.hostname,
     port: options.port,
     reusePort: false,
+    // Never the error page for developers: it shows paths and source to whoever asks.
+    development: false,
+    error: () => badRequest(),
     idleTimeout: httpIdleSeconds,
     maxRequestBodySize: httpBodyBytes,
     ...(options.tls === undefined ? {} : { tls: { cert: options.tls.cert, key: options.tls.key } }),
     fetch(request, server) {
-      if (new URL(request.url).pathname !== options.socketPath) return guardedFetch(options.fetch, request);
+      const path = pathOf(request.url);
+      if (path === undefined) return badRequest();
+      if (path !== options.socketPath) return guardedFetch(options.fetch, absolute(request, path));
       const refusal = upgradeRefusal(admitting, (name) => request.headers.get(name));
       if (refusal !== undefined) return refusalResponse(refusal);
       const data: SocketData = { remote: server.requestIP(request)?.address ?? '', managed: undefined };
@@ -86,6 +91,11 @@ function serve(options: ListenOptions, admitting: ListenOptions, sockets: Socket
       close: (socket, code, reason) => socket.data.managed?.ended(code, reason),
     },
   });
+}
+
+/** Without a Host header Bun gives the bare path. */
+function absolute(request: Request, path: string): Request {
+  return URL.canParse(request.url) ? request : new Request(new URL(path, 'http://localhost'), request);
 }
 
 function manage(socket: ServerWebSocket<SocketData>, maxFrameBytes: number): ManagedSocket {

@@ -4,7 +4,7 @@ import type { Listener, ListenOptions, Runtime, TlsOptions } from '../../src/tra
 import { listenFailure } from '../shared/listen_failure.ts';
 import { settledWithin, SocketSet } from '../shared/socket_set.ts';
 import { probeTcp } from '../shared/tcp_probe.ts';
-import { guardedFetch, refusalResponse, upgradeRefusal } from '../shared/upgrade.ts';
+import { badRequest, guardedFetch, pathOf, refusalResponse, upgradeRefusal } from '../shared/upgrade.ts';
 import { manageWebSocket, type WebSocketLike } from '../shared/web_socket_dial.ts';
 import { dial } from './dial.ts';
 
@@ -46,13 +46,24 @@ async function listen(options: ListenOptions): Promise<Listener> {
   };
 }
 
+/** Deno throws on reading the URL of a request with a malformed Host. */
+function requestPath(request: Request): string | undefined {
+  try {
+    return pathOf(request.url);
+  } catch {
+    return undefined;
+  }
+}
+
 function answer(
   options: ListenOptions,
   sockets: SocketSet,
   request: Request,
   remote: string,
 ): Response | Promise<Response> {
-  if (new URL(request.url).pathname !== options.socketPath) return guardedFetch(options.fetch, request);
+  const path = requestPath(request);
+  if (path === undefined) return badRequest();
+  if (path !== options.socketPath) return guardedFetch(options.fetch, request);
   const refusal = upgradeRefusal(options, (name) => request.headers.get(name));
   if (refusal !== undefined) return refusalResponse(refusal);
   try {

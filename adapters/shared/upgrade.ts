@@ -38,6 +38,24 @@ export function refusalResponse(refusal: UpgradeRefusal): Response {
   return new Response(refusal.text, { status: refusal.status, headers });
 }
 
+/** The path a request asks for; undefined for a Host header that is none. Old clients send no Host at all. */
+export function pathOf(url: string): string | undefined {
+  return URL.canParse(url, 'http://localhost') ? new URL(url, 'http://localhost').pathname : undefined;
+}
+
+export function badRequest(): Response {
+  return Response.json(
+    {
+      error: {
+        code: 'bad-request',
+        message: 'The Host header or the path is malformed.',
+        hint: 'Send HTTP/1.1 with a Host.',
+      },
+    },
+    { status: 400 },
+  );
+}
+
 /** A handler that throws costs its caller a 500 and nobody else anything. */
 export async function guardedFetch(
   fetch: ListenOptions['fetch'],

@@ -17,8 +17,8 @@ export interface ByteStream {
 }
 
 const readBytes = 64 * 1024;
-/** A frame is dropped, and with it the connection, when this much waits. The layers above stop far below it. */
-const maxWaitingBytes = 256 * 1024 * 1024;
+/** A frame that would make more than this wait is dropped, which costs the connection. The layers above stop far below. */
+const mostWaitingBytes = 256 * 1024 * 1024;
 const protocolErrorCode = 1002;
 
 /** `open` → `closing` (our close frame is on its way; only the peer's end is awaited, for a bounded time) → `ended`. */
@@ -29,13 +29,15 @@ export class ClientConnection implements RawSocket {
   readonly #stream: ByteStream;
   readonly #reader: FrameReader;
   readonly #output: FrameOutput;
+  readonly #maxWaitingBytes: number;
   #state: State = 'open';
   #writing = false;
   #writable = true;
   #pong: Uint8Array | undefined;
   #endTimer: ReturnType<typeof setTimeout> | undefined;
 
-  constructor(stream: ByteStream, maxFrameBytes: number, keys: MaskKeys) {
+  constructor(stream: ByteStream, maxFrameBytes: number, keys: MaskKeys, maxWaitingBytes: number = mostWaitingBytes) {
+    this.#maxWaitingBytes = maxWaitingBytes;
     this.#stream = stream;
     this.#output = new FrameOutput(keys);
     this.#reader = new FrameReader(maxFrameBytes, (event) => this.#onEvent(event));
@@ -61,7 +63,7 @@ export class ClientConnection implements RawSocket {
 
   send(bytes: Uint8Array): boolean {
     if (this.#state !== 'open' || !this.#writable) return true;
-    if (this.#output.bytes + bytes.byteLength > maxWaitingBytes) return false;
+    if (this.#output.bytes + bytes.byteLength > this.#maxWaitingBytes) return false;
     this.#output.add(opcodes.binary, bytes);
     this.#writeSoon();
     return true;

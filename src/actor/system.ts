@@ -1,4 +1,4 @@
-/// <reference lib="esnext.disposable" />
+/// <reference lib="esnext.disposable" preserve="true" />
 /** The actor system: the root of all actors of one node, and what they share. */
 import type { ClusterHandle } from '../cluster/cluster_handle.ts';
 import { Actor, type ActorOrFactory } from './actor.ts';

@@ -66,7 +66,9 @@ export class QuorumArbiter {
   /** @throws OptionsError */
   constructor(node: ArbiterNode, options: ArbiterOptions) {
     checkOptions(family, options, optionRules);
-    const { maxTtlMs = defaultMaxTtlMs, driftBound = 2e-4 } = options;
+    const { driftBound = 2e-4 } = options;
+    // Terms travel in whole milliseconds.
+    const maxTtlMs = Math.ceil(options.maxTtlMs ?? defaultMaxTtlMs);
     this.voters = [...new Set(options.voters)];
     if (this.voters.length === 0) {
       throw new OptionsError(family, 'voters', options.voters, 'must name at least one voter');

@@ -36,15 +36,15 @@ const whyChars = 200;
 const questionKinds = ['grant', 'seal', 'renew', 'release', 'learn'] as const;
 const answerKinds = ['granted', 'held', 'refused', 'released', 'learnt'] as const;
 
-/** [leaseAsk, request, kind, name, tenure, ttlMs, token] */
+/** [leaseAsk, request, kind, name, tenure, ttlMs, token], terms in whole milliseconds: a voter may wait longer, never shorter */
 export function questionEnvelope(request: number, question: Question): Envelope {
   const head: Envelope = [codes.leaseAsk, request, questionKinds.indexOf(question.kind)];
   switch (question.kind) {
     case 'grant':
-      return [...head, question.name, question.tenure, question.ttlMs];
+      return [...head, question.name, question.tenure, Math.ceil(question.ttlMs)];
     case 'seal':
     case 'renew':
-      return [...head, question.name, question.tenure, question.ttlMs, question.token];
+      return [...head, question.name, question.tenure, Math.ceil(question.ttlMs), question.token];
     case 'release':
       return [...head, question.name, question.tenure];
     case 'learn':

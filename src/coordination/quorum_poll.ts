@@ -64,13 +64,14 @@ export function describeHeld(
 
 /**
  * The token for a tenure that a majority has granted: above every one sealed before, since one of these voters has heard of
- * it; and the one right before, where the voters' memories reach back to it.
+ * it; and the one right before, where the voters' memories reach back to it. What voters have forgotten was at most their
+ * wall clocks, so one clock that is slow does not make tokens go back.
  */
 export function tokenFor(
   grants: readonly Extract<Answer, { kind: 'granted' }>[],
   wall: number,
 ): { token: number; previous: number | undefined } {
-  const token = Math.max(Math.floor(wall), ...grants.map(({ floor }) => floor + 1));
+  const token = Math.max(Math.floor(wall), ...grants.map(({ floor, forgotten }) => Math.max(floor, forgotten) + 1));
   const sealed = Math.max(0, ...grants.map((grant) => grant.sealed));
   const forgotten = Math.max(0, ...grants.map((grant) => grant.forgotten));
   return { token, previous: sealed > forgotten ? sealed : undefined };

@@ -82,45 +82,54 @@ export async function assemble(
     return peers;
   });
   made.node = node;
-  // Journals keep apart the writers of different clusters.
-  system.extensions.set('writer-identity', () => ({ uid, clusterId: node.view().clusterId }));
-  attachRemoting(remoting, node);
-  const arbiter = arbiterOf(node, options);
-  const registryOptions: RegistryOptions = {
-    kinds: options.kinds,
-    handOverTimeoutMs: handOverTimeoutMs(options.timing, 5),
-    checkHandOverTimeout: (family, field, ms) => checkHandOverTimeout(options.timing, family, field, ms),
-    driftBound: options.timing.driftBound,
-    ...(arbiter ? { arbiter } : {}),
-  };
-  const registry = former?.registry ?? new SingletonRegistry(system, node, registryOptions);
-  former?.registry.rebind(node, registryOptions);
-  remoting.addVirtualRefs({
-    scheme: 'singleton',
-    // An instance is known to others by its singleton, wherever that runs when they answer.
-    nameOf: (ref) => ref instanceof SingletonRef ? ref.typeName : singletonOfInstance(ref.path),
-    refFor: (name) => registry.ref(name),
-  });
-  const app = options.http === false
-    ? undefined
-    : withUser(createApp(new NodeInspection(system, options, node, registry, peers!)), options);
-  if (app && transport instanceof WebSocketTransport) transport.setFetch((request) => app.fetch(request));
-  const whenEnded = ending(system, options, node, registry, peers!, runtime);
-  whenEnded.then(() => arbiter?.close());
-  const leave = (): Promise<void> => node.leave().then(() => whenEnded.then(() => undefined));
-  const cancelShutdown = registerShutdown(system, leave, options);
-  whenEnded.then(cancelShutdown);
-  return {
-    system,
-    options,
-    node,
-    peers: peers!,
-    registry,
-    remoting,
-    whenEnded,
-    leave,
-    fetch: (request) => app?.fetch(request) ?? new Response('HTTP is switched off', { status: 404 }),
-  };
+  try {
+    return finish();
+  } catch (error) {
+    await peers!.stop();
+    throw error;
+  }
+
+  function finish(): Assembly {
+    // Journals keep apart the writers of different clusters.
+    system.extensions.set('writer-identity', () => ({ uid, clusterId: node.view().clusterId }));
+    attachRemoting(remoting, node);
+    const arbiter = arbiterOf(node, options);
+    const registryOptions: RegistryOptions = {
+      kinds: options.kinds,
+      handOverTimeoutMs: handOverTimeoutMs(options.timing, 5),
+      checkHandOverTimeout: (family, field, ms) => checkHandOverTimeout(options.timing, family, field, ms),
+      driftBound: options.timing.driftBound,
+      ...(arbiter ? { arbiter } : {}),
+    };
+    const registry = former?.registry ?? new SingletonRegistry(system, node, registryOptions);
+    former?.registry.rebind(node, registryOptions);
+    remoting.addVirtualRefs({
+      scheme: 'singleton',
+      // An instance is known to others by its singleton, wherever that runs when they answer.
+      nameOf: (ref) => ref instanceof SingletonRef ? ref.typeName : singletonOfInstance(ref.path),
+      refFor: (name) => registry.ref(name),
+    });
+    const app = options.http === false
+      ? undefined
+      : withUser(createApp(new NodeInspection(system, options, node, registry, peers!)), options);
+    if (app && transport instanceof WebSocketTransport) transport.setFetch((request) => app.fetch(request));
+    const whenEnded = ending(system, options, node, registry, peers!, runtime);
+    whenEnded.then(() => arbiter?.close());
+    const leave = (): Promise<void> => node.leave().then(() => whenEnded.then(() => undefined));
+    const cancelShutdown = registerShutdown(system, leave, options);
+    whenEnded.then(cancelShutdown);
+    return {
+      system,
+      options,
+      node,
+      peers: peers!,
+      registry,
+      remoting,
+      whenEnded,
+      leave,
+      fetch: (request) => app?.fetch(request) ?? new Response('HTTP is switched off', { status: 404 }),
+    };
+  }
 }
 
 /** This node's part in quorum leases: a voter votes from its start on, whatever it runs itself. */

@@ -46,6 +46,7 @@ export class Cluster {
   #assembly: Assembly;
   #ended!: (end: NodeEnd) => void;
   #leaving = false;
+  readonly #cancelShutdown: Cancel;
   #joined = false;
 
   private constructor(assembly: Assembly) {
@@ -60,7 +61,11 @@ export class Cluster {
         (event) => this.#tell(event),
       );
     }
-    this.system.coordinatedShutdown.addTask('cluster-leave', 'leave the cluster for good', () => this.leave());
+    this.#cancelShutdown = this.system.coordinatedShutdown.addTask(
+      'cluster-leave',
+      'leave the cluster for good',
+      () => this.leave(),
+    );
     this.#follow();
   }
 
@@ -82,7 +87,12 @@ export class Cluster {
       const assembly = await assemble(system, resolved, newUid());
       const cluster = new Cluster(assembly);
       system.extensions.set('cluster', cluster);
-      controls.onListening?.(cluster);
+      try {
+        controls.onListening?.(cluster);
+      } catch (error) {
+        await assembly.peers.stop();
+        throw error;
+      }
       await cluster.#start(resolved, controls);
       cluster.#joined = true;
       return cluster;
@@ -183,8 +193,7 @@ export class Cluster {
     });
     whenEnded.then((end) => {
       if (end.rejoin && this.#joined && this.#assembly.options.rejoin && !this.#leaving) return this.#rejoin(end);
-      this.singleton.end();
-      this.#ended(end);
+      this.#finish(end);
     });
   }
 
@@ -203,7 +212,14 @@ export class Cluster {
         await new Promise<void>((resolve) => void system.environment.timers.set(relistenMs, resolve));
       }
     }
+    this.#finish(end);
+  }
+
+  /** Out for good; the actor system may join a cluster again. */
+  #finish(end: NodeEnd): void {
     this.singleton.end();
+    if (this.system.extensions.get('cluster') === this) this.system.extensions.delete('cluster');
+    this.#cancelShutdown();
     this.#ended(end);
   }
 
@@ -228,7 +244,13 @@ function watchProgress(node: ClusterNode, onProgress: (missing: string) => void)
   let cancel: Cancel;
   const look = (): void => {
     const missing = node.readiness();
-    if (missing !== undefined && missing !== last) onProgress(missing);
+    if (missing !== undefined && missing !== last) {
+      try {
+        onProgress(missing);
+      } catch (error) {
+        node.environment.log.error('onProgress failed', { error });
+      }
+    }
     last = missing;
     cancel = node.environment.timers.set(progressMs, look);
   };

@@ -149,7 +149,7 @@ export class NodeInspection implements ClusterInspection {
         ? {
           from: last.from ?? null,
           to: this.#node.address,
-          durationMs: last.durationMs,
+          durationMs: Math.round(last.durationMs),
           reason: last.reason,
           at: last.at,
         }

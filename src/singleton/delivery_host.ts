@@ -95,12 +95,13 @@ export class DeliveryHost {
   /** Undefined when there are too many streams. */
   open(stream: string, message: OpenMessage): OpenOutcome | undefined {
     const continuous = message.base === message.next || message.lastSentEpoch >= this.plannedSince;
+    const start = continuous || message.repeat ? message.base : message.next;
     let filter = this.#streams.get(stream);
-    if (continuous && filter) {
-      filter.advance(message.base);
+    if (filter) {
+      // Also where it is the same open once more, sent before the first was answered: what has come since stays accepted.
+      filter.advance(start);
     } else {
-      if (!filter && this.#streams.size >= limits.streams) return undefined;
-      const start = continuous || message.repeat ? message.base : message.next;
+      if (this.#streams.size >= limits.streams) return undefined;
       filter = new HostStream(stream, start - 1);
       this.#streams.set(stream, filter);
     }

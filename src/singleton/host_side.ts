@@ -51,7 +51,12 @@ export class HostSide implements LocalHost {
       const state = host.state(uid);
       if (state) this.#sendOpened(uid, address, { ...state, verdict: 'announced' });
     }
-    this.#port.proxy().retarget();
+    const proxy = this.#port.proxy();
+    const open = proxy.stream.target;
+    // Open to the instance before on this very node: what it had been sent is settled by opening anew, even if nothing
+    // more is told.
+    if (open?.uid === node.uid && open.epoch !== host.epoch) proxy.stream.closed();
+    proxy.retarget();
   }
 
   #sendOpened(

@@ -54,6 +54,7 @@ export class Instance {
   readonly #port: InstancePort;
   #ref: LocalActorRef<any> | undefined;
   #collect = false;
+  #started = false;
   #stopping = false;
   #ended = false;
   #fenced = false;
@@ -77,9 +78,17 @@ export class Instance {
       fenced: () => this.#fenced || life.held?.() === false,
       hooks: {
         constructed: (actor, restart) => {
-          if (!restart) this.#restore(actor, life);
+          if (!restart) return this.#restore(actor, life);
+          // One that has never started is not tried again and again here: the manager's backoff, and in the end another
+          // member, are for that.
+          if (this.#started) return;
+          this.#ref?.stop();
+          throw new Error('its first start failed');
         },
-        started: () => port.started(),
+        started: () => {
+          this.#started = true;
+          port.started();
+        },
         stopped: (actor) => this.#serialize(actor),
         terminated: () => this.#end(),
         settled: (receipt, failed) => port.settled(receipt as Receipt, failed),
@@ -120,7 +129,14 @@ export class Instance {
     }
     if (state === null || state.length === 0) return;
     try {
-      actor.restoreFromHandOver(state);
+      const pending: unknown = actor.restoreFromHandOver(state);
+      if (isThenable(pending)) {
+        pending.then(
+          undefined,
+          (error) => this.#port.warn('restoreFromHandOver failed after it had returned', { error }),
+        );
+        this.#port.warn('restoreFromHandOver must not be async: the actor has started before it was done');
+      }
     } catch (error) {
       this.#port.warn('restoreFromHandOver failed: cold start', { error });
     }
@@ -129,9 +145,11 @@ export class Instance {
   #serialize(actor: Actor<any>): void {
     if (!this.#collect || !isWarm(actor)) return;
     try {
-      const state = actor.serializeForHandOver();
-      if (state === null || state.length === 0) return;
+      const state: unknown = actor.serializeForHandOver();
+      if (isThenable(state)) state.then(undefined, () => {});
+      if (state === null) return;
       if (!(state instanceof Uint8Array)) throw new TypeError('it must return a Uint8Array or null');
+      if (state.length === 0) return;
       const limit = this.#start.maxHandOverStateBytes;
       if (state.length > limit) {
         this.#port.warn('the state is over maxHandOverStateBytes: cold start', { bytes: state.length, limit });
@@ -154,4 +172,8 @@ export class Instance {
       this.#killed ? { returned: this.#returned } : undefined,
     );
   }
+}
+
+function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function';
 }

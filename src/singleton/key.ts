@@ -20,7 +20,7 @@ export class SingletonKey<T = unknown> {
   }
 
   /**
-   * @param typeName at most 255 characters; no '/', '\', control characters, no leading '$', not '.' or '..'
+   * @param typeName at most 247 characters; no '/', '\', control characters, no leading '$', not '.' or '..'
    * @param role only members with this role host it
    * @throws OptionsError naming field, value and rule
    */
@@ -39,13 +39,15 @@ export class SingletonKey<T = unknown> {
   }
 }
 
+/** With `manager-` before it, it is an actor's name. */
+const maxChars = limits.typeNameChars - 'manager-'.length;
 const forbidden = /[/\\\p{Cc}]/u;
 
 /** @throws OptionsError */
 export function checkTypeName(typeName: unknown, options: string): asserts typeName is string {
-  const rule = `must be 1 to ${limits.typeNameChars} characters without '/', '\\' or control characters, ` +
+  const rule = `must be 1 to ${maxChars} characters without '/', '\\' or control characters, ` +
     "not '.' or '..', and not start with '$'";
-  const good = typeof typeName === 'string' && typeName.length > 0 && typeName.length <= limits.typeNameChars &&
+  const good = typeof typeName === 'string' && typeName.length > 0 && typeName.length <= maxChars &&
     !forbidden.test(typeName) && typeName !== '.' && typeName !== '..' && !typeName.startsWith('$');
   if (!good) throw new OptionsError(options, 'typeName', typeName, rule);
 }

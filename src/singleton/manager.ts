@@ -208,6 +208,7 @@ function beginAttempt(draft: Draft): void {
     nonce: `${draft.state.selfUid}/${attempts}`,
     startedAt: draft.now,
     replies: new Map(),
+    refusals: new Map(),
     asked: new Set(),
     timedOut: false,
   };

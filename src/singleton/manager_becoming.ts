@@ -5,6 +5,9 @@ import type { Attempt, HandOverReport, HandOverResult, ManagerEvent, ReplyKind }
 
 type Answer = Extract<ManagerEvent, { kind: 'answer' }>;
 
+/** Until a member that has refused is asked again; doubles up to `resendMs`. */
+const firstRetryMs = 10;
+
 /** Everyone who could have an instance: all members but this one and those proven dead. */
 function couldHost(draft: Draft): Member[] {
   return draft.view.members.filter((member) => member.uid !== draft.state.selfUid && !member.terminated);
@@ -103,6 +106,17 @@ export function onAnswer(draft: Draft, answer: Answer): void {
   }
   const replies = new Map(phase.attempt.replies).set(answer.uid, reply);
   draft.enter({ ...phase, attempt: { ...phase.attempt, replies } });
+  if (reply === 'refused' && phase.kind === 'becoming-host') askSooner(draft, answer.uid);
+}
+
+/** A refusal mostly means that the other's view is a moment behind: asked again soon, then less and less often. */
+function askSooner(draft: Draft, uid: string): void {
+  const phase = draft.state.phase;
+  if (phase.kind !== 'becoming-host') return;
+  const { attempt } = phase;
+  const before = attempt.refusals.get(uid) ?? 0;
+  draft.enter({ ...phase, attempt: { ...attempt, refusals: new Map(attempt.refusals).set(uid, before + 1) } });
+  draft.setTimer('resend', Math.min(draft.state.config.resendMs, firstRetryMs * 2 ** before));
 }
 
 /** Keeps the result of the newest instance. */
@@ -188,7 +202,7 @@ function start(
   draft.clearTimer('hand-over-timeout');
   draft.clearTimer('acquire');
   draft.sawEpoch(epoch, epoch);
-  draft.enter({ kind: 'hosting', epoch, plannedSince, instance: 'starting', failures: [] });
+  draft.enter({ kind: 'hosting', epoch, plannedSince, instance: 'starting', runningSince: undefined, failures: 0 });
   draft.effect({ kind: 'start-instance', epoch, plannedSince, previous, keepFilter: false, report });
 }
 

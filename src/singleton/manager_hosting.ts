@@ -8,7 +8,10 @@ import type { HandOverResult, ManagerEvent, Phase } from './manager_state.ts';
 type Ended = Extract<ManagerEvent, { kind: 'instance-ended' }>;
 type Hosting = Extract<Phase, { instance: unknown }>;
 
-const failureWindowMs = 60_000;
+/** An instance that has run for so long is healthy. */
+const healthyMs = 60_000;
+/** How often a node that gave up looks whether anybody else can host. */
+const withdrawnMs = 60_000;
 
 export function reconcileHosting(draft: Draft): void {
   const phase = draft.state.phase;
@@ -27,7 +30,7 @@ export function reconcileHosting(draft: Draft): void {
 export function onInstanceStarted(draft: Draft, epoch: number): void {
   const phase = draft.state.phase;
   if ((phase.kind !== 'hosting' && phase.kind !== 'was-host') || phase.epoch !== epoch) return;
-  draft.enter({ ...phase, instance: 'running' });
+  draft.enter({ ...phase, instance: 'running', runningSince: draft.now });
 }
 
 export function onInstanceEnded(draft: Draft, ended: Ended): void {
@@ -84,26 +87,25 @@ function died(draft: Draft, phase: Hosting, ended: Ended): void {
     draft.enter({ kind: 'younger' });
     return;
   }
-  const failures = [...phase.failures.filter((at) => draft.now - at < failureWindowMs), draft.now];
+  const healthy = phase.runningSince !== undefined && draft.now - phase.runningSince >= healthyMs;
+  const failures = healthy ? 1 : phase.failures + 1;
   const others = eligibleHosts(draft.view, name).some((member) => member.uid !== selfUid);
-  if (failures.length > config.moveAfterFailures && others) {
-    draft.log('warn', 'the instance keeps ending here: the singleton moves to the next host', {
-      failures: failures.length,
-    });
+  if (failures >= config.moveAfterFailures && others) {
+    draft.log('warn', 'the instance keeps ending here: the singleton moves to the next host', { failures });
     if (config.lease) draft.effect({ kind: 'release-lease' });
     draft.patch({ latched: true, withdrawn: true });
     draft.keep(resultOf(draft, phase, ended));
-    draft.setTimer('restart', failureWindowMs);
+    draft.setTimer('restart', withdrawnMs);
     draft.enter({ kind: 'younger' });
     return;
   }
-  const backoff = Math.min(config.restartBackoffMaxMs, config.restartBackoffMinMs * 2 ** (failures.length - 1));
+  const backoff = Math.min(config.restartBackoffMaxMs, config.restartBackoffMinMs * 2 ** Math.min(30, failures - 1));
   draft.log('warn', 'the instance ended unexpectedly and is restarted', { epoch: phase.epoch, inMs: backoff });
   if (config.lease) {
     draft.effect({ kind: 'release-lease' });
     draft.keep(resultOf(draft, phase, ended));
   }
-  draft.enter({ ...phase, instance: 'backing-off', failures });
+  draft.enter({ ...phase, instance: 'backing-off', runningSince: undefined, failures });
   draft.effect({ kind: 'set-timer', timer: 'restart', ms: backoff, jitter: 0.2 });
 }
 
@@ -111,15 +113,16 @@ function died(draft: Draft, phase: Hosting, ended: Ended): void {
 export function onRestartTimer(draft: Draft): void {
   const { phase, config } = draft.state;
   if (draft.state.withdrawn) {
-    draft.patch({ latched: false, withdrawn: false });
-    return;
+    // It stays behind healthy hosts, and is a candidate again only where nobody else is.
+    if (eligibleHosts(draft.view, draft.state.name).length > 0) return draft.setTimer('restart', withdrawnMs);
+    return draft.patch({ latched: false, withdrawn: false });
   }
   if ((phase.kind !== 'hosting' && phase.kind !== 'was-host') || phase.instance !== 'backing-off') return;
   if (config.lease) return draft.enter({ kind: 'younger' });
   if (!draft.shouldHost() && phase.kind === 'hosting') return;
   const epoch = draft.nextEpoch();
   draft.sawEpoch(epoch, epoch);
-  draft.enter({ ...phase, epoch, instance: 'starting' });
+  draft.enter({ ...phase, epoch, instance: 'starting', runningSince: undefined });
   draft.effect({
     kind: 'start-instance',
     epoch,

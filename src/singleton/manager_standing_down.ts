@@ -53,11 +53,13 @@ export function onWithdrawn(draft: Draft, uid: string, nonce: string): void {
   if (kept) draft.patch({ kept: { ...kept, offeredTo: kept.offeredTo.filter((other) => other !== uid) } });
 }
 
-/** To one who comes after this node: nothing runs here, but a result in custody is not given away. */
+/**
+ * To one who is not the next host in this view: nothing runs here, but a result in custody is not passed over. Whoever it
+ * was offered to may have given up before it came, and then nobody else has it; once somebody starts from it, it is dropped.
+ */
 function withhold(draft: Draft, asker: Asker): Verdict {
-  const kept = draft.state.kept;
-  if (kept && kept.offeredTo.length === 0) {
-    return { kind: 'refused', why: `this node keeps the hand-over result and comes before ${asker.address}` };
+  if (draft.state.kept) {
+    return { kind: 'refused', why: `this node keeps the hand-over result and does not know ${asker.address} as next` };
   }
   const member = draft.view.members.find((candidate) => candidate.uid === asker.uid);
   if (!member || member.status !== 'up') return { kind: 'refused', why: 'the asker is not up in this view' };

@@ -11,7 +11,7 @@ export interface ManagerConfig {
   readonly restartOnTermination: boolean;
   readonly restartBackoffMinMs: number;
   readonly restartBackoffMaxMs: number;
-  /** Restarts within a minute after which the singleton moves to the next host. */
+  /** Unexpected ends in a row, without a minute of health between, at which the singleton moves to the next host. */
   readonly moveAfterFailures: number;
   readonly stopTimeoutMs: number;
   readonly lease: boolean;
@@ -48,6 +48,8 @@ export interface Attempt {
   readonly startedAt: number;
   /** By uid. `clear`: no instance there, and none stopping. */
   readonly replies: ReadonlyMap<string, ReplyKind>;
+  /** By uid: how often it has refused. */
+  readonly refusals: ReadonlyMap<string, number>;
   /** uids asked at least once. */
   readonly asked: ReadonlySet<string>;
   readonly timedOut: boolean;
@@ -64,7 +66,10 @@ export type Phase =
     readonly epoch: number;
     readonly plannedSince: number;
     readonly instance: InstanceState;
-    readonly failures: readonly number[];
+    /** When it began to run; undefined before. */
+    readonly runningSince: number | undefined;
+    /** Unexpected ends in a row, without a minute of health between. */
+    readonly failures: number;
   }
   | {
     readonly kind: 'handing-over' | 'stopping';

@@ -126,6 +126,8 @@ export class SingletonProxy implements StreamPort {
     const open = this.stream.target;
     if (open && (open.epoch > message.epoch || (open.epoch === message.epoch && open.uid !== uid))) return;
     if (this.#opening !== uid && open?.uid !== uid) return;
+    // The answer to an open that was repeated: what is on its way now was sent after the first answer, to this same host.
+    if (message.verdict === 'crash' && this.stream.lastSentEpoch >= message.plannedSince) return;
     this.#opened(target, { ...message, verdict: message.verdict });
   }
 
@@ -140,7 +142,6 @@ export class SingletonProxy implements StreamPort {
     this.#opening = undefined;
     this.#stalledMs = 0;
     this.#askAfterMs = retryMs * 2;
-    this.#overflowing = false;
     this.stream.opened({ target, ...outcome }, this.#mode);
     this.#arm();
   }
@@ -150,6 +151,7 @@ export class SingletonProxy implements StreamPort {
     this.#stalledMs = 0;
     this.#askAfterMs = retryMs * 2;
     if (this.stream.waiting > 0) this.stream.pump();
+    else this.#overflowing = false;
   }
 
   onRefuse(uid: string, message: RefuseMessage): void {
@@ -220,6 +222,12 @@ export class SingletonProxy implements StreamPort {
       node.environment.log.warn(`singleton ${name}: the buffer is full, messages become dead letters`, {
         role: roleOf(node.view(), name),
         host: hostOf(node.view(), name)?.address ?? 'nobody has started it',
+      });
+    }
+    if (reason === 'unserializable' || reason === 'too-large') {
+      this.#port.node.environment.log.error(`singleton ${this.#port.name}: a message cannot be sent`, {
+        reason,
+        detail,
       });
     }
     this.#port.deadLetter(message, sender, reason, detail);

@@ -212,6 +212,7 @@ export class SingletonRegistry {
   /** This process will not join again: what senders still keep becomes dead letters. */
   end(): void {
     this.#set.end();
+    for (const { name, manager } of this.#set.all()) if (manager.start) this.#stopManager(name);
   }
 
   /** The member that hosts `name` in this node's view. */

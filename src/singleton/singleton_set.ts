@@ -64,6 +64,8 @@ export class SingletonSet {
   #generation = 0;
   #leaveDone: (() => void) | undefined;
   /** `suspended`: out of the cluster, and about to join again. */
+  #batching = false;
+  #publishBooked = false;
   #state: 'in' | 'suspended' | 'out' = 'in';
   /** Messages about singletons that were not well-formed. */
   malformed = 0;
@@ -106,7 +108,7 @@ export class SingletonSet {
       system,
       node,
       current: () => current(name),
-      changed: () => this.publish(),
+      changed: () => this.#changed(),
       leaveDone: () => this.#checkLeave(),
     }, before);
     this.#singletons.set(name, singleton);
@@ -122,6 +124,7 @@ export class SingletonSet {
     this.#generation += 1;
     const record = { generation: this.#generation, role: start.role };
     manager.feed({ kind: 'start', record, config: this.#config(start) });
+    this.publish();
     // The capability is published by now; the view that has it decides who hosts.
     manager.feed({ kind: 'view' });
     proxy.retarget();
@@ -149,7 +152,7 @@ export class SingletonSet {
 
   /** Tells the cluster what this node has started and hosts, whenever either has changed. */
   publish(): void {
-    if (this.#state !== 'in') return;
+    if (this.#state !== 'in' || this.#batching) return;
     const started = new Map<string, StartedRecord>(this.#port.marks());
     const hosting = new Map<string, HostingClaim>();
     for (const { name, manager } of this.#singletons.values()) {
@@ -186,12 +189,39 @@ export class SingletonSet {
         for (const singleton of this.#singletons.values()) singleton.onMemberGone(change.member.uid);
       }
     }
-    this.#port.onView();
-    for (const singleton of [...this.#singletons.values()]) singleton.onView();
+    this.#batch(() => {
+      this.#port.onView();
+      for (const singleton of [...this.#singletons.values()]) singleton.onView();
+    });
+  }
+
+  /** Many singletons change at once: one publication for all. No instance has handled anything before it. */
+  #batch(run: () => void): void {
+    if (this.#batching) return run();
+    this.#batching = true;
+    try {
+      run();
+    } finally {
+      this.#batching = false;
+    }
+    this.publish();
+  }
+
+  /** Soon, once for all changes of this turn; at once when a first instance needs the gate. */
+  #changed(): void {
+    if (this.#hosting.size === 0) return this.publish();
+    if (this.#publishBooked || this.#batching) return;
+    this.#publishBooked = true;
+    this.#port.node.environment.turns.schedule(() => {
+      this.#publishBooked = false;
+      this.publish();
+    });
   }
 
   #feedAll(event: { kind: 'self-down'; why: string } | { kind: 'leave' }): void {
-    for (const { manager } of [...this.#singletons.values()]) manager.feed(event);
+    this.#batch(() => {
+      for (const { manager } of [...this.#singletons.values()]) manager.feed(event);
+    });
   }
 
   #onLeaving(done: () => void): void {

@@ -1,7 +1,7 @@
 /** Options of `cluster.singleton.start`: a builder or a plain object, checked once. */
 import type { ActorOrFactory } from '../actor/actor.ts';
 import { checkOptions, OptionsError, type Rules, rules } from '../actor/options.ts';
-import type { SpawnOptions } from '../actor/spawn_options.ts';
+import { checkSpawnOptions, type SpawnOptions } from '../actor/spawn_options.ts';
 import type { Lease, LeaseFactory } from '../coordination/lease.ts';
 import { limits } from '../limits.ts';
 import { checkRole, checkTypeName } from './key.ts';
@@ -156,6 +156,7 @@ export function resolveStart<T>(settings: StartSingletonSettings<T>): ResolvedSt
   if (actor === undefined) throw new OptionsError(family, 'actor', actor, 'is required');
   checkTypeName(typeName, family);
   checkRole(role, family);
+  checkSpawnOptions(settings.actorOptions);
   if (settings.actorOptions?.mailbox !== undefined) {
     throw new OptionsError(
       family,

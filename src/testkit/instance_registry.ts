@@ -9,6 +9,9 @@
  * 4. An epoch is above every epoch its node has seen another instance claim (S5: per surviving side). In runs of planned
  *    moves it is above every earlier one within its cluster id. A restart by supervision, in place, keeps its epoch.
  *
+ * 5. With leases (`leased`) nothing excuses two: no start is announced as `host-anyway`, epochs grow from handler to handler
+ *    over all clusters, and what passes the fence at the end of a handler does so before a younger instance handles.
+ *
  * A start that was announced as `host-anyway` is excused from rules 1 to 3 against the instances that existed then. So are
  * two instances for which `forked` answers true; they are counted.
  */
@@ -30,6 +33,12 @@ export interface Instance {
   terminatedAt: number | undefined;
 }
 
+/** What holds where every singleton has a lease. */
+export interface LeaseRules {
+  /** Is there anything that tokens may rest on at present? */
+  readonly epochsGrow: () => boolean;
+}
+
 export class InstanceRegistry {
   readonly statistics = { instances: 0, handled: 0, frozenHandlers: 0, hostedAnyway: 0, forks: 0 };
   #world: World;
@@ -40,15 +49,20 @@ export class InstanceRegistry {
   #excusedUpTo = new Map<string, number>();
   #order = 0;
   #forked: (older: Instance, younger: Instance) => boolean;
+  #leases: LeaseRules | undefined;
+  /** With leases: the largest epoch that has handled a message. */
+  #handledEpochs = new Map<string, number>();
 
   constructor(
     world: World,
     plannedOnly: boolean,
     forked: (older: Instance, younger: Instance) => boolean = () => false,
+    leases?: LeaseRules,
   ) {
     this.#world = world;
     this.#plannedOnly = plannedOnly;
     this.#forked = forked;
+    this.#leases = leases;
   }
 
   /** A constructor has run. */
@@ -92,11 +106,8 @@ export class InstanceRegistry {
   /** A handler (of a message, a timer, a receive timeout) starts. Call the result when it has settled. */
   handling(instance: Instance): () => void {
     if (instance.terminatedAt !== undefined) this.#broken('S1', instance, 'handles a message after its postStop');
-    for (const other of this.#of(instance.singleton)) {
-      if (other.order <= instance.order || other.handled === 0 || this.#excused(instance)) continue;
-      if (this.#isFork(instance, other)) continue;
-      this.#broken('S1', instance, `handles a message after ${describe(other)} did`);
-    }
+    this.#checkYounger(instance, 'handles a message');
+    if (this.#leases?.epochsGrow() === true) this.#checkEpoch(instance);
     instance.handlers++;
     instance.handled++;
     this.statistics.handled++;
@@ -105,6 +116,26 @@ export class InstanceRegistry {
       if (!ended) instance.handlers--;
       ended = true;
     };
+  }
+
+  /** With leases: a handler does something that its fence has let through. */
+  acting(instance: Instance): void {
+    this.#checkYounger(instance, 'passes its fence');
+  }
+
+  #checkYounger(instance: Instance, does: string): void {
+    for (const other of this.#of(instance.singleton)) {
+      if (other.order <= instance.order || other.handled === 0 || this.#excused(instance)) continue;
+      if (this.#isFork(instance, other)) continue;
+      this.#broken('S1', instance, `${does} after ${describe(other)} did`);
+    }
+  }
+
+  #checkEpoch(instance: Instance): void {
+    const { singleton, epoch = 0 } = instance;
+    const highest = this.#handledEpochs.get(singleton) ?? 0;
+    if (epoch < highest) this.#broken('S5', instance, `handles a message after epoch ${highest} did`);
+    this.#handledEpochs.set(singleton, Math.max(epoch, highest));
   }
 
   /** `postStop` has settled: nothing of this instance runs any more. */
@@ -116,6 +147,9 @@ export class InstanceRegistry {
 
   /** A node announced that it hosts although a silent peer may host too. */
   hostedAnyway(singleton: string): void {
+    if (this.#leases !== undefined) {
+      this.#world.fail(new SimulationError('S1', `${singleton} was hosted anyway, with a lease`));
+    }
     this.statistics.hostedAnyway++;
     this.#excusedUpTo.set(singleton, this.#order);
   }

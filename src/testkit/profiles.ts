@@ -3,6 +3,7 @@ import type { Fault } from './fault.ts';
 import type { Prng } from './prng.ts';
 import { type DelayProfile, delayProfiles } from './sim_path.ts';
 import * as plans from './fault_plans.ts';
+import { leases } from './lease_plans.ts';
 
 export interface Profile {
   readonly name: string;
@@ -13,6 +14,8 @@ export interface Profile {
   readonly loopback: number;
   /** True when every move in such a run is planned: nothing may be lost, duplicated or reordered. */
   readonly plannedOnly: boolean;
+  /** True when every singleton has a lease: then nothing excuses two, and what one of them does late must be refused. */
+  readonly leases?: boolean;
   /** Time for the cluster to form before the first fault. */
   readonly settleMs: number;
   /** Length of the fault phase unless the caller says otherwise. */
@@ -120,6 +123,14 @@ const builtIn: readonly Profile[] = [
   { ...base, name: 'churn', description: 'joins, leaves, crashes and restarts', nodes: [4, 9], plan: plans.churn },
   { ...base, name: 'drift', description: 'drifting and jumping clocks, short stalls', plan: plans.clocks },
   { ...base, name: 'links', description: 'reset, hung and slow connections', plan: plans.links },
+  {
+    ...base,
+    name: 'lease',
+    description: 'leases whose backend is late, silent, unsure or denies, and everything else at once',
+    leases: true,
+    loopback: 0.2,
+    plan: leases,
+  },
   { ...base, name: 'mixed', description: 'everything at once', nodes: [3, 7], plan: plans.mixed },
 ];
 for (const profile of builtIn) registerProfile(profile);

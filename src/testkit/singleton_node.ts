@@ -11,6 +11,7 @@ import { SingletonKey } from '../singleton/key.ts';
 import { SingletonStateError } from '../singleton/registry.ts';
 import type { Ledger as Books } from '../singleton/sender_stream.ts';
 import type { Address } from '../transport/contract.ts';
+import { leaseFactory } from './lease_load.ts';
 import { streamName } from './ledger.ts';
 import { Prng } from './prng.ts';
 import type { SimProcess } from './sim_process.ts';
@@ -56,12 +57,14 @@ export class SingletonNode {
     const uid = `${Math.floor(process.random.next() * 46_656).toString(36).padStart(3, '0')}-${sender(process)}`;
     const { address } = process.host;
     const roles = run.settings.nodes.get(address)?.roles ?? [];
+    const { leases } = run.settings;
     const options = resolveClusterOptions({
       ...simulatedNode(process).settings,
       name: 'sim',
       seeds: [...run.settings.seeds, ...via],
       roles,
       downing: run.settings.downing,
+      ...(leases === undefined ? {} : { leaseVoters: leases.voters, leaseMaxTtlMs: leases.maxTtlMs }),
     }, { systemName: 'sim', log: environment.log });
     const assembly = await assemble(system, options, uid);
     const node = new SingletonNode(run, process, assembly);
@@ -153,12 +156,15 @@ export class SingletonNode {
       process: this.#process,
       random: this.#random,
       plannedOnly: this.#run.settings.plannedOnly,
+      leased: this.#run.settings.leases !== undefined,
       clusterId: () => this.membership.view().clusterId,
       seenEpoch: (name: string) => this.#seenEpochs.get(name) ?? 0,
       quiet: () => this.#run.quiet,
     };
     const delivery = kind.atLeastOnce === true ? 'at-least-once' : 'at-most-once';
-    this.#refs.set(kind.name, registry.start(key, () => makeWorker(kind, place), { delivery }));
+    const { leases } = this.#run.settings;
+    const lease = leases === undefined ? {} : { lease: leaseFactory(leases, this.#run.leaseBackend, this.#process) };
+    this.#refs.set(kind.name, registry.start(key, () => makeWorker(kind, place), { delivery, ...lease }));
   }
 
   #listen(system: ActorSystem): void {

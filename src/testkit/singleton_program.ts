@@ -1,7 +1,9 @@
 /** The simulator's program for the whole thing: real nodes with singletons, a load on them, and the witnesses. */
 import type { DowningOption } from '../cluster/downing/mod.ts';
 import type { Address } from '../transport/contract.ts';
-import { type Instance, InstanceRegistry } from './instance_registry.ts';
+import { type Instance, InstanceRegistry, type LeaseRules } from './instance_registry.ts';
+import { LeaseBackend } from './lease_backend.ts';
+import { drawLeases, everySideLives, leaseAction, type LeaseLoad } from './lease_load.ts';
 import { Ledger, type LedgerPolicy, singletonOf } from './ledger.ts';
 import { disagreement, MembershipRules } from './membership_rules.ts';
 import type { Prng } from './prng.ts';
@@ -35,6 +37,8 @@ export interface RunSettings {
   /** By address: roles of the node, and the names of the singletons it starts. */
   readonly nodes: ReadonlyMap<Address, { readonly roles: readonly string[]; readonly starts: ReadonlySet<string> }>;
   readonly plannedOnly: boolean;
+  /** Of all singletons; undefined: none has one. */
+  readonly leases: LeaseLoad | undefined;
   /** Mean time between two messages of one sender to one singleton. */
   readonly tellEveryMs: number;
 }
@@ -46,6 +50,7 @@ export class SingletonRun implements ProgramRun {
   readonly registry: InstanceRegistry;
   readonly ledger: Ledger;
   readonly random: Prng;
+  readonly leaseBackend: LeaseBackend;
   /** Set once the load has stopped. */
   quiet = false;
   #context: RunContext;
@@ -60,9 +65,11 @@ export class SingletonRun implements ProgramRun {
     this.#context = context;
     this.random = context.random;
     this.settings = drawSettings(context);
-    const excuse = forks === 'count' && !this.settings.plannedOnly;
+    this.leaseBackend = new LeaseBackend(context.world);
+    const leased = this.settings.leases !== undefined;
+    const excuse = forks === 'count' && !this.settings.plannedOnly && !leased;
     const forked = (older: Instance, younger: Instance) => excuse && this.#forked(older, younger);
-    this.registry = new InstanceRegistry(context.world, this.settings.plannedOnly, forked);
+    this.registry = new InstanceRegistry(context.world, this.settings.plannedOnly, forked, this.#leaseRules());
     this.ledger = new Ledger(context.world, (stream) => this.#policy(stream));
   }
 
@@ -101,22 +108,38 @@ export class SingletonRun implements ProgramRun {
   }
 
   call(process: SimProcess, action: string, argument: string): void {
+    if (leaseAction(this.leaseBackend, action, argument)) return;
     const kind = this.settings.kinds[Number(argument) % this.settings.kinds.length];
     if (kind !== undefined) this.#nodes.get(process)?.act(action, kind);
   }
 
   check(): void {
-    for (const [process, { membership }] of this.#nodes) {
-      this.#rules.observe(membership, process.name, membership.view());
-    }
+    this.#checkMembership();
     const { world } = this.#context;
     if (world.now < this.#nextAudit) return;
     this.#nextAudit = world.now + auditEveryMs;
     this.#audit();
   }
 
+  /** Voters that have all restarted go on from wall clocks; if those were set, from nothing. */
+  #leaseRules(): LeaseRules | undefined {
+    const { leases } = this.settings;
+    const { hosts } = this.#context.world;
+    if (leases === undefined) return undefined;
+    return { epochsGrow: () => leases.kind === 'store' || hosts.every(({ wallOffsetMs }) => wallOffsetMs === 0) };
+  }
+
+  /** Where every side of a split lives on, two leaders number members of one cluster. */
+  #checkMembership(): void {
+    if (this.settings.leases?.everySideLives === true) return;
+    for (const [process, { membership }] of this.#nodes) {
+      this.#rules.observe(membership, process.name, membership.view());
+    }
+  }
+
   quiesce(): void {
     this.quiet = true;
+    this.leaseBackend.endFaults();
     for (const node of this.#nodes.values()) node.quiesce();
   }
 
@@ -142,7 +165,8 @@ export class SingletonRun implements ProgramRun {
   }
 
   statistics(): Record<string, number> {
-    return { ...this.registry.statistics, ...this.ledger.statistics };
+    const leases = this.settings.leases === undefined ? {} : this.leaseBackend.statistics;
+    return { ...this.registry.statistics, ...this.ledger.statistics, ...leases };
   }
 
   #unsettledSingletons(): string | undefined {
@@ -192,8 +216,11 @@ export function sender(process: SimProcess): string {
 }
 
 function drawSettings({ random, addresses, profile }: RunContext): RunSettings {
-  const kinds = random.shuffled(workerKinds).slice(0, random.integer(2, 5));
+  const drawn = random.shuffled(workerKinds).slice(0, random.integer(2, 5));
   const { plannedOnly } = profile;
+  // Where leases are at stake, one at least should mostly be caught in the middle of a handler.
+  const busy = workerKinds.filter((kind) => profile.leases === true && kind.name === 'busy' && !drawn.includes(kind));
+  const kinds = [...drawn, ...busy];
   const workers = addresses.filter(() => plannedOnly || random.chance(0.7));
   const nodes = new Map(addresses.map((address) => {
     const roles = workers.length === 0 || workers.includes(address) ? ['worker'] : [];
@@ -204,12 +231,17 @@ function drawSettings({ random, addresses, profile }: RunContext): RunSettings {
   const [first] = [...nodes.values()].filter((node) => node.roles.length > 0);
   for (const kind of kinds) first?.starts.add(kind.name);
   const all = random.chance(0.7) || addresses.length < 3;
+  const seeds = all ? addresses : random.shuffled(addresses).slice(0, random.integer(2, addresses.length));
+  const downing = random.chance(0.85) ? 'keep-majority' : 'keep-oldest';
+  const tellEveryMs = random.between(120, 700);
+  const leases = profile.leases === true ? drawLeases(random, addresses) : undefined;
   return {
     kinds,
-    seeds: all ? addresses : random.shuffled(addresses).slice(0, random.integer(2, addresses.length)),
-    downing: random.chance(0.85) ? 'keep-majority' : 'keep-oldest',
+    seeds,
+    downing: leases?.everySideLives === true ? everySideLives : downing,
     nodes,
     plannedOnly,
-    tellEveryMs: random.between(120, 700),
+    leases,
+    tellEveryMs,
   };
 }

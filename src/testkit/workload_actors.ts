@@ -1,5 +1,6 @@
 /** The singletons of the simulator's load. Each reports its life and what it handles to the outside witnesses. */
 import { Actor } from '../actor/actor.ts';
+import { FencedError } from '../actor/errors.ts';
 import type { WarmHandOver } from '../singleton/warm_hand_over.ts';
 import type { Instance, InstanceRegistry } from './instance_registry.ts';
 import type { Ledger, LedgerMessage } from './ledger.ts';
@@ -30,6 +31,8 @@ export interface WorkerPlace {
   readonly random: Prng;
   /** Planned moves only: state must survive every one of them. */
   readonly plannedOnly: boolean;
+  /** It has a lease: what its fence lets through must not be late. */
+  readonly leased: boolean;
   /** Of the cluster this node belongs to now. */
   readonly clusterId: () => string | undefined;
   /** Highest epoch that this node has seen another member claim for a singleton; 0 for none. */
@@ -102,6 +105,7 @@ export class Worker extends Actor<WorkMessage | Tick> {
     this.place.ledger.handled(message);
     this.observe(message);
     const done = () => {
+      if (this.place.leased) this.#act();
       this.place.ledger.processed(message);
       settled();
       this.#answer(message);
@@ -124,6 +128,17 @@ export class Worker extends Actor<WorkMessage | Tick> {
 
   /** For kinds that keep state. */
   protected observe(_message: WorkMessage): void {}
+
+  /** A write to a store of its own, at the end of a handler. */
+  #act(): void {
+    try {
+      this.context.fence();
+    } catch (error) {
+      if (error instanceof FencedError) return;
+      throw error;
+    }
+    this.place.registry.acting(this.instance);
+  }
 
   #answer(message: WorkMessage): void {
     const { random } = this.place;

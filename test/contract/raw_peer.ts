@@ -51,10 +51,17 @@ export interface RawServer {
   close(): void;
 }
 
+/** The answer that opens a connection, given what belongs to the key of the request. */
+export function upgradeAnswer(accept: string): string {
+  return `HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n` +
+    `Sec-WebSocket-Accept: ${accept}\r\nSec-WebSocket-Protocol: singlet.v1\r\n\r\n`;
+}
+
 /** Accepts the upgrade (or, `silent`, nothing at all), then calls `then` and never answers anything by itself. */
 export function rawServer(
   kind: 'upgrading' | 'silent' | 'dropping',
   then: (socket: Socket) => void = () => {},
+  answer: (accept: string) => string = upgradeAnswer,
 ): Promise<RawServer> {
   const sockets: Socket[] = [];
   const server = createServer((socket) => {
@@ -65,10 +72,7 @@ export function rawServer(
     socket.once('data', (data: Buffer) => {
       const match = /sec-websocket-key: (.*)\r/i.exec(data.toString('latin1'));
       const accept = createHash('sha1').update(`${match?.[1]}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`).digest('base64');
-      socket.write(
-        `HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n` +
-          `Sec-WebSocket-Accept: ${accept}\r\nSec-WebSocket-Protocol: singlet.v1\r\n\r\n`,
-      );
+      socket.write(answer(accept));
       socket.on('data', () => {});
       then(socket);
     });

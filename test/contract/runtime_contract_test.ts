@@ -6,7 +6,7 @@ import type { LinkClose } from '../../src/transport/contract.ts';
 import { ListenError } from '../../src/transport/errors.ts';
 import type { Listener, ListenOptions, Runtime, Socket } from '../../src/transport/runtime.ts';
 import { pause, until } from '../transport/local_environment.ts';
-import { frame, rawClient, rawServer, upgradeRequest } from './raw_peer.ts';
+import { frame, rawClient, rawServer, upgradeAnswer, upgradeRequest } from './raw_peer.ts';
 import { testTls } from './tls_fixture.ts';
 
 const maxFrameBytes = 1024 * 1024;
@@ -309,6 +309,60 @@ test('a dial says why it failed', async () => {
   assert(reasons[3] === 'reset' || reasons[3] === 'other', reasons[3]);
   [silent, dropping].forEach((server) => server.close());
   await closed.listener.close();
+});
+
+test('a frame on a quiet connection waits for no acknowledgement, whoever dialled', async () => {
+  const { server, near, far } = await pair();
+  for (const [from, to] of [[near, far], [far, near]] as const) {
+    const times: number[] = [];
+    for (let round = 0; round < 12; round += 1) {
+      await pause(15);
+      const start = performance.now();
+      await new Promise<void>((resolve) => {
+        to.socket.onMessage = () => resolve();
+        from.socket.send(new Uint8Array(2_000));
+      });
+      times.push(performance.now() - start);
+      // The answer is what makes the peer delay its next acknowledgement.
+      to.socket.send(Uint8Array.of(1));
+    }
+    // With Nagle's algorithm on, all of them take 40 ms and more; a busy machine delays some.
+    const fast = times.filter((time) => time < 25).length;
+    assert(fast >= 4, `${times.map((time) => time.toFixed(1)).join(' ')} ms`);
+  }
+  await server.listener.close();
+});
+
+test('a dialled connection joins fragments and answers pings', async () => {
+  let heard = '';
+  const peer = await rawServer('upgrading', (socket) => {
+    socket.on('data', (data: Uint8Array) => heard += String.fromCharCode(...data));
+    const [first, last] = [frame(2, Uint8Array.of(1, 2), false), frame(0, Uint8Array.of(3), false)];
+    first[0] = 2;
+    for (const bytes of [first, frame(9, Uint8Array.of(7), false), last]) socket.write(bytes);
+  });
+  const near = await dialed(peer.port);
+  await until('the frame', () => near.frames.length === 1);
+  assertEquals([...near.frames[0] as Uint8Array], [1, 2, 3]);
+  await until('the pong', () => heard.length === 7);
+  assertEquals([heard.charCodeAt(0), heard.charCodeAt(1)], [0x8a, 0x81]);
+  peer.close();
+});
+
+test('a wrong answer to the upgrade fails the dial', async () => {
+  const answers: readonly ((accept: string) => string)[] = [
+    () => upgradeAnswer('AAAAAAAAAAAAAAAAAAAAAAAAAAA='),
+    (accept) => upgradeAnswer(accept).replace('singlet.v1', 'singlet.v2'),
+    (accept) => upgradeAnswer(accept).replace('Upgrade: websocket', 'Upgrade: h2c'),
+    (accept) => upgradeAnswer(accept).replace('101', '200'),
+    () => 'SSH-2.0-x\r\n\r\n',
+  ];
+  for (const [index, answer] of answers.entries()) {
+    const peer = await rawServer('upgrading', () => {}, answer);
+    const outcome = await dial(peer.port);
+    assert('reason' in outcome && outcome.reason !== 'refused', `answer ${index} was taken`);
+    peer.close();
+  }
 });
 
 test('a cancelled dial calls nobody and leaves nothing open', async () => {

@@ -32,6 +32,14 @@ test('questions and answers come back as they were', () => {
   for (const answer of answers) assertEquals(readAnswer(answerEnvelope(3, answer)), { request: 3, answer });
 });
 
+test('a term of a fraction of a millisecond travels as the next whole one', () => {
+  for (const kind of ['grant', 'seal', 'renew'] as const) {
+    const question: Question = { kind, name: 'x', tenure: 1, ttlMs: 500.25, token: 7 };
+    const read = readQuestion(questionEnvelope(3, question))?.question;
+    assertEquals([read?.kind, (read as { ttlMs?: number }).ttlMs], [kind, 501]);
+  }
+});
+
 test('what is not well-formed is refused', () => {
   const { leaseAsk, leaseAnswer } = codes;
   const questions: Envelope[] = [

@@ -45,6 +45,10 @@ test('who holds it, when a majority may be free, and when votes are split', () =
   assertEquals(describeHeld(poll(), 3), { by: undefined, expiresInMs: 0, split: false });
 });
 
+test('after a restart of all voters one slow wall clock, even that of whoever asks, does not set the token back', () => {
+  assertEquals(tokenFor([granted(0, 0, 5_000), granted(0, 0, 1_000)], 1_100).token, 5_001);
+});
+
 test('the token is above all that the voters know; the tenure before is told only where their memories reach', () => {
   assertEquals(tokenFor([granted(50, 40, 30), granted(45, 45, 0)], 10), { token: 51, previous: 45 });
   assertEquals(tokenFor([granted(50, 40, 40), granted(45, 10, 0)], 1_000.7), { token: 1_000, previous: undefined });

@@ -1,7 +1,9 @@
 import { test } from 'node:test';
 import { assert, assertEquals, assertRejects, assertStringIncludes } from '@std/assert';
+import { Actor } from '../../src/actor/actor.ts';
 import type { DeadLetter } from '../../src/actor/dead_letters.ts';
 import { SingletonHosted } from '../../src/singleton/events.ts';
+import { SingletonKey } from '../../src/singleton/key.ts';
 import { MemoryCluster, type MemoryNode } from '../facade/memory_cluster.ts';
 import { type Command, counterClass, Journal } from './fixtures.ts';
 
@@ -143,10 +145,37 @@ test('R61, A11: with restartOnTermination false it stays down until stop and sta
 
 test('R60: an instance that keeps ending moves to the next host', async () => {
   const { cluster, refs, journal } = await hosted(2, { moveAfterFailures: 2 });
-  for (let round = 0; round < 3; round += 1) {
+  for (let round = 0; round < 2; round += 1) {
     refs[0]!.tell('stop-self');
     await cluster.until(() => journal.lines.length === 3 + 2 * round && journal.live === 1);
   }
   assertEquals(await cluster.get(refs[1]!.ask('where')), cluster.nodes[1]!.address);
   assertEquals(journal.peak, 1);
+});
+
+test('R60: a start that fails slowly moves too, and the node that gave up stays behind the healthy host', async () => {
+  const started: string[] = [];
+  class Slow extends Actor<Command> {
+    static readonly singleton: SingletonKey<Command> = SingletonKey.of('slow-start');
+    override async preStart(): Promise<void> {
+      const { address } = this.cluster;
+      started.push(address);
+      if (address !== bad) return;
+      await new Promise<void>((resolve) => void this.context.system.environment.timers.set(7_000, resolve));
+      throw new Error('the database does not answer');
+    }
+    override onReceive(): void {
+      this.context.sender.tell(this.cluster.address);
+    }
+  }
+  const cluster = new MemoryCluster();
+  await cluster.grow(2);
+  const bad = cluster.nodes[0]!.address;
+  const refs = cluster.nodes.map((node) => node.cluster.singleton.start(Slow, { moveAfterFailures: 3 }));
+  assertEquals(await cluster.get(refs[1]!.ask('where', 120_000)), cluster.nodes[1]!.address);
+  assertEquals(started.filter((address) => address === bad).length, 3);
+  await cluster.pass(300_000);
+  assertEquals(started.length, 4, 'it does not come back to the broken node');
+  await cluster.leave(cluster.nodes[1]!);
+  await cluster.until(() => started.length > 4, 120_000);
 });

@@ -140,6 +140,28 @@ test('R70, P36: a host that slept past its term handles nothing on waking; then 
   assertEquals(journal.peak, 1);
 });
 
+test('FB-022, S3: lost and regained on the same node after another tenure: what its own senders had sent is settled, though they tell no more', async () => {
+  const { cluster, journal, refs, store } = await scene(1, { acquireRetryIntervalMs: 500 });
+  const ledger = () => cluster.nodes[0]!.cluster.singleton.find('counter')!.proxy.stream.ledger();
+  await cluster.until(() => journal.live === 1);
+  refs[0]!.tell(1);
+  await cluster.until(() => ledger().acknowledged === 1);
+  for (let n = 2; n < 50; n += 1) refs[0]!.tell(n);
+  cluster.environment.jump(2 * ttlMs);
+  const { signal } = new AbortController();
+  assertEquals((await store.acquire({ name: 'counter', owner: 'other', ttlMs: 1_000, signal })).kind, 'granted');
+  await cluster.until(() => journal.lines.length === 3);
+  await cluster.pass(1_000);
+  assertEquals(journal.got, [1], 'another may have handled the rest');
+  const { told, acknowledged, outcomeUnknown, buffered } = ledger();
+  assertEquals({ told, acknowledged, outcomeUnknown, buffered }, {
+    told: 49,
+    acknowledged: 1,
+    outcomeUnknown: 48,
+    buffered: 0,
+  });
+});
+
 test('R70, R71: an arbiter outage ends the instance within the term; one runs again soon after', async () => {
   const { cluster, journal, owner, faults, manager, store } = await scene(2, { acquireRetryIntervalMs: 500 });
   await cluster.until(() => journal.live === 1);

@@ -16,7 +16,14 @@ const members = [
 
 const asHost = (): MembershipView => viewOf([{ ...members[0]!, status: 'leaving' }, members[1]!, members[2]!], 'b');
 const asYounger = (): MembershipView => viewOf(members, 'b');
-const attempt = { nonce: 'b/1', startedAt: 0, replies: new Map(), asked: new Set(['a', 'c']), timedOut: false };
+const attempt = {
+  nonce: 'b/1',
+  startedAt: 0,
+  replies: new Map(),
+  refusals: new Map(),
+  asked: new Set(['a', 'c']),
+  timedOut: false,
+};
 const instance = { epoch: 5, plannedSince: 5 };
 const result = { ...instance, from: 'a:1', watermarks: [], state: null, endedAt: 0, offeredTo: [] };
 
@@ -25,8 +32,8 @@ const phases: Readonly<Record<PhaseKind, [Phase, () => MembershipView]>> = {
   'younger': [{ kind: 'younger' }, asYounger],
   'becoming-host': [{ kind: 'becoming-host', attempt }, asHost],
   'acquiring-lease': [{ kind: 'acquiring-lease', attempt }, asHost],
-  'hosting': [{ kind: 'hosting', ...instance, instance: 'running', failures: [] }, asHost],
-  'was-host': [{ kind: 'was-host', ...instance, instance: 'running', failures: [] }, asYounger],
+  'hosting': [{ kind: 'hosting', ...instance, instance: 'running', runningSince: 0, failures: 0 }, asHost],
+  'was-host': [{ kind: 'was-host', ...instance, instance: 'running', runningSince: 0, failures: 0 }, asYounger],
   'handing-over': [
     { kind: 'handing-over', ...instance, asker: { uid: 'a', address: 'a:1', nonce: 'a/1' }, why: 'hand-over' },
     asYounger,

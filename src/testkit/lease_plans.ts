@@ -1,0 +1,54 @@
+/** How the profile `lease` draws its faults: those of the lease's backend, and everything that parts a host from its lease. */
+import type { Fault } from './fault.ts';
+import { mixed } from './fault_plans.ts';
+import { leaseFaultKinds } from './lease_backend.ts';
+import type { PlanContext } from './profiles.ts';
+
+/** Mostly around a term, sometimes far longer. */
+function length({ random }: PlanContext): number {
+  return random.chance(0.7) ? random.between(200, 9_000) : random.between(9_000, 25_000);
+}
+
+/** The backend is bad for everybody, or for one node only, which its peers still hear. */
+function backendFault(context: PlanContext, at: number): Fault {
+  const { random, nodes } = context;
+  const scope = random.chance(0.5) ? '' : ` ${random.pick(nodes)}`;
+  const action = `lease-${random.pick(leaseFaultKinds)}`;
+  return { kind: 'call', at, node: random.pick(nodes), action, argument: `${Math.round(length(context))}${scope}` };
+}
+
+export function leases(context: PlanContext): Fault[] {
+  const { random } = context;
+  const faults: Fault[] = [];
+  let at = context.from + random.between(0, 5_000);
+  while (at < context.to) {
+    faults.push(backendFault(context, at));
+    at += random.between(1_000, 15_000);
+  }
+  const others = random.chance(0.6) ? mixed(context) : [];
+  return [...faults, ...others, ...sleeps(context), ...moves(context)].sort((a, b) => a.at - b.at);
+}
+
+/** Longer than it takes the others to have an instance of their own; the oldest is most likely the host. */
+function sleeps({ random, nodes, from, to }: PlanContext): Fault[] {
+  return Array.from({ length: random.integer(0, 3) }, () => {
+    const at = random.between(from, to);
+    return {
+      kind: 'pause',
+      at,
+      until: at + random.between(7_000, 25_000),
+      node: random.pick(nodes.slice(0, random.chance(0.5) ? 1 : nodes.length)),
+      order: random.pick(['due', 'timers-first', 'io-first'] as const),
+    };
+  });
+}
+
+function moves({ random, nodes, from, to }: PlanContext): Fault[] {
+  return Array.from({ length: random.integer(0, 4) }, () => ({
+    kind: 'call',
+    at: random.between(from, to),
+    node: random.pick(nodes),
+    action: 'move',
+    argument: String(random.integer(0, 9)),
+  }));
+}

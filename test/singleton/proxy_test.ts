@@ -1,0 +1,81 @@
+import { test } from 'node:test';
+import { assertEquals } from '@std/assert';
+import type { MembershipNode } from '../../src/cluster/contract.ts';
+import { DeliveryHost } from '../../src/singleton/delivery_host.ts';
+import { type OpenMessage, readOpen } from '../../src/singleton/messages.ts';
+import { SingletonProxy } from '../../src/singleton/proxy.ts';
+import { ManualEnvironment } from '../../src/testkit/manual_environment.ts';
+import type { Envelope } from '../../src/transport/peers_contract.ts';
+import { codes } from '../../src/wire/codes.ts';
+import { member, viewOf } from './manager_world.ts';
+
+const started = new Map([['x', { generation: 1, role: undefined }]]);
+const [first, second, self] = [
+  member('first', { upNumber: 1, started }),
+  member('second', { upNumber: 2, started }),
+  member('self', { upNumber: 3 }),
+];
+
+function hostOfEpoch(epoch: number): DeliveryHost {
+  const host = new DeliveryHost({ deliver: () => {}, acknowledge: () => {}, wantsFlush: () => {} });
+  host.begin(epoch, epoch, []);
+  return host;
+}
+
+/** A proxy on `self`, and what it sends. */
+function proxyOnSelf() {
+  const environment = new ManualEnvironment();
+  const opens: OpenMessage[] = [];
+  const sent: number[] = [];
+  const dead: unknown[] = [];
+  const known = { view: viewOf([first!, second!, self!], 'self') };
+  const node = {
+    environment,
+    uid: 'self',
+    address: 'self:1',
+    view: () => known.view,
+    sendSystem: (_address: string, envelope: Envelope) => {
+      if (envelope[0] === codes.streamOpen) opens.push(readOpen(envelope));
+    },
+    sendUser: (_address: string, envelope: Envelope) => void sent.push(envelope[3] as number),
+  } as unknown as MembershipNode;
+  const proxy = new SingletonProxy({
+    name: 'x',
+    node,
+    local: { open: () => undefined, offer: () => false },
+    deadLetter: (message) => dead.push(message),
+  });
+  return { proxy, environment, opens, sent, dead, known };
+}
+
+test('S3: an open that is repeated and answered twice after a crash gives up nothing that was sent to the new host', () => {
+  const { proxy, environment, opens, sent, dead, known } = proxyOnSelf();
+  const [epoch, later] = [10, 20];
+  for (let n = 1; n <= 3; n += 1) proxy.tell(n, undefined);
+  const answer = (host: DeliveryHost, uid: string, open: OpenMessage) => {
+    const { epoch, plannedSince } = host;
+    proxy.onOpened(uid, `${uid}:1`, { name: 'x', epoch, plannedSince, ...host.open('self', open)! });
+  };
+  answer(hostOfEpoch(epoch), 'first', opens[0]!);
+  assertEquals(sent, [1, 2, 3]);
+
+  known.view = viewOf([second!, self!], 'self');
+  proxy.onView();
+  environment.advance(250);
+  assertEquals(opens.slice(1).map(({ base, next, lastSentEpoch }) => [base, next, lastSentEpoch]), [
+    [1, 4, epoch],
+    [1, 4, epoch],
+  ]);
+
+  const host = hostOfEpoch(later);
+  answer(host, 'second', opens[1]!);
+  assertEquals(dead, [1, 2, 3]);
+  for (let n = 4; n <= 6; n += 1) proxy.tell(n, undefined);
+  for (const seq of sent.slice(3)) assertEquals(host.offer('self', seq, seq, undefined), 'accepted');
+  answer(host, 'second', opens[2]!);
+  assertEquals(dead, [1, 2, 3], 'the second answer changes nothing');
+  proxy.tell(7, undefined);
+  assertEquals(host.offer('self', sent.at(-1)!, 7, undefined), 'accepted', 'the filter has not gone back');
+  assertEquals([proxy.stream.ledger().outcomeUnknown, proxy.stream.buffered], [3, 4]);
+  proxy.end();
+});
