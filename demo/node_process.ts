@@ -8,6 +8,8 @@ export interface StartOptions {
   readonly runtime: RuntimeName;
   readonly flags?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
+  /** What Deno is allowed besides the network. */
+  readonly denoPermissions?: readonly string[];
   /** See `runtimeCommand`; default true. */
   readonly offline?: boolean;
 }
@@ -46,7 +48,8 @@ export class NodeProcess {
   constructor(options: StartOptions) {
     this.runtime = options.runtime;
     const { file, args } = runtimeCommand(options.runtime, options.offline ?? true);
-    this.#child = spawn(file, [...args, 'node.ts', ...options.flags ?? []], {
+    const permissions = options.runtime === 'deno' ? options.denoPermissions ?? [] : [];
+    this.#child = spawn(file, [...args, ...permissions, 'node.ts', ...options.flags ?? []], {
       cwd: repositoryRoot,
       env: { ...plainEnvironment(), ...options.env },
       stdio: ['ignore', 'pipe', 'pipe'],

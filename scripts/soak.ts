@@ -71,7 +71,16 @@ async function main(): Promise<number> {
     try {
       const say = (text: string) => console.log(`  ${text}`);
       const trace = (text: string) => console.log(`  ${(performance.now() / 1_000).toFixed(3)} ${text}`);
-      const result = await soak(test, { ...chosen, seed, runtimes, gapMs, say, ...(verbose ? { trace } : {}) });
+      const warmUpMs = 3_000;
+      const result = await soak(test, {
+        warmUpMs,
+        ...chosen,
+        seed,
+        runtimes,
+        gapMs,
+        say,
+        ...(verbose ? { trace } : {}),
+      });
       console.log(['', ...result.lines, ''].join('\n'));
       for (const text of result.broken) console.log(`BROKEN  ${text}`);
       broken += result.broken.length;

@@ -46,6 +46,8 @@ export const limits = {
   singletons: 10_000,
   /** Unacknowledged messages per sender stream and singleton that may be on their way or in the host's mailbox. */
   streamWindow: 65_536,
+  /** How long a leaving node waits for the acknowledgement of what it has sent to singletons. */
+  leaveAcknowledgeMs: 2_000,
   /** How far an epoch may be ahead of what is known, or of the wall clock in milliseconds. */
   epochJump: 2 ** 45,
   /** Largest `bufferSize` of a singleton ref. */

@@ -39,9 +39,17 @@ export interface ActorSystemOptions {
   readonly shutdownTimeoutMs?: number;
 }
 
+const logMethods = ['debug', 'info', 'warn', 'error'] as const;
+const loggerRule = {
+  rule: 'must be a Logger: a level, and the methods debug, info, warn and error',
+  accepts: (value: unknown) =>
+    typeof value === 'object' && value !== null && typeof (value as Logger).level === 'string' &&
+    logMethods.every((method) => typeof (value as Logger)[method] === 'function'),
+};
+
 const optionRules: Rules<ActorSystemOptions> = {
   environment: rules.object,
-  logger: rules.object,
+  logger: loggerRule,
   logLevel: rules.oneOf('debug', 'info', 'warn', 'error', 'off'),
   defaultSupervisor: rules.instance(SupervisorStrategy as unknown as abstract new () => unknown),
   drainTimeoutMs: rules.durationMs(0),

@@ -34,6 +34,7 @@ export const settingRules: Rules<ClusterSettings> = {
   ),
   insecure: rules.boolean,
   rejoin: rules.boolean,
+  reads: rules.oneOf('open', 'token'),
   tls: rule('must have cert and key, and may have ca, each a PEM text (not a path)', isTls),
   token: rule(
     `must be ${limits.secretMinChars} to ${limits.secretChars} visible ASCII characters without spaces`,

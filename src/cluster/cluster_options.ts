@@ -101,6 +101,11 @@ export interface ClusterSettings {
    * death, an operator's `down`. Default true; false: this node stays out, and `cluster.whenEnded` says why.
    */
   readonly rejoin?: boolean;
+  /**
+   * Who may read members, singletons, events and metrics over HTTP: `open` (default), everybody who reaches the port;
+   * `token`, who has the bearer token.
+   */
+  readonly reads?: 'open' | 'token';
   /** Default true. */
   readonly http?: HttpOption;
 }
@@ -246,6 +251,10 @@ export class ClusterOptions {
 
   withRejoin(rejoin: boolean): this {
     return this.#with('rejoin', rejoin);
+  }
+
+  withReads(reads: 'open' | 'token'): this {
+    return this.#with('reads', reads);
   }
 
   withHttp(http: HttpOption): this {

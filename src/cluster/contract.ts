@@ -48,6 +48,8 @@ export interface MembershipNode {
   sendSystem(address: Address, envelope: Envelope, uid?: string): void;
   sendUser(address: Address, envelope: Envelope, uid?: string): SendFailure | undefined;
   congested(address: Address): boolean;
+  /** There is a link to the process `uid` at `address`: what is sent to it now does not wait for one. */
+  linked(address: Address, uid: string): boolean;
   /**
    * Runs when this node leaves, after it has become `leaving` and before it becomes `exiting`; the leave waits for `done`
    * (bounded by the leave timeout). Called at most once per registration.

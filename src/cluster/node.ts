@@ -191,6 +191,10 @@ export class ClusterNode implements MembershipNode, NodeContext {
     return this.peers.congested(address);
   }
 
+  linked(address: Address, uid: string): boolean {
+    return this.peers.connected(address)?.uid === uid;
+  }
+
   onLeaving(task: (done: () => void) => void): Cancel {
     return this.#leaver.onLeaving(task);
   }

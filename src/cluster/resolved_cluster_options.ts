@@ -44,6 +44,7 @@ export interface ResolvedClusterOptions {
   readonly leaseVoters: readonly string[];
   readonly leaseMaxTtlMs: number;
   readonly rejoin: boolean;
+  readonly reads: 'open' | 'token';
   readonly http: HttpOption;
 }
 
@@ -94,6 +95,7 @@ export function resolveClusterOptions(
     ),
     leaseMaxTtlMs: settings.leaseMaxTtlMs ?? 30_000,
     rejoin: settings.rejoin ?? true,
+    reads: settings.reads ?? 'open',
     http: settings.http ?? true,
   };
   checkExposure(resolved);

@@ -28,12 +28,17 @@ function outcomeText(outcome: SeedOutcome): string {
 
 /** One sentence about what a node that is not in a cluster waits for. */
 export function missingText(state: Seeding): string {
-  const { seeds, selfElection } = state.settings;
-  if (state.joining !== undefined) {
-    return `waiting for a welcome from ${state.joining.targets.join(', ')}${
-      state.refusal === undefined ? '' : `; ${state.refusal}`
-    }`;
+  const why = new Set<string>();
+  if (state.refusal !== undefined) why.add(state.refusal);
+  for (const { seed, why: reason } of seedReasons(state)) {
+    if (state.outcomes.get(seed)?.kind === 'mismatch') why.add(`${seed}: ${reason}`);
   }
+  return [waitingText(state), ...why].join('; ');
+}
+
+function waitingText(state: Seeding): string {
+  const { seeds, selfElection } = state.settings;
+  if (state.joining !== undefined) return `waiting for a welcome from ${state.joining.targets.join(', ')}`;
   if (selfElection === 'never') return `no seed is in a cluster yet (selfElection is 'never')`;
   if (!isListed(state)) return 'no seed is in a cluster yet, and this node is not in the seed list';
   if (!mayFound(state)) {

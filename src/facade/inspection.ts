@@ -29,6 +29,7 @@ import { nodeSamples } from './node_samples.ts';
 export class NodeInspection implements ClusterInspection {
   readonly environment: Pick<Environment, 'clock' | 'timers' | 'log'>;
   readonly token: string | undefined;
+  readonly reads: 'open' | 'token';
   readonly #system: ActorSystem;
   readonly #options: ResolvedClusterOptions;
   readonly #node: ClusterNode;
@@ -44,6 +45,7 @@ export class NodeInspection implements ClusterInspection {
   ) {
     this.environment = system.environment;
     this.token = options.token?.reveal();
+    this.reads = options.reads;
     this.#system = system;
     this.#options = options;
     this.#node = node;

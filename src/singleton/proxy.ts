@@ -199,6 +199,8 @@ export class SingletonProxy implements StreamPort {
       this.stream.closed();
       return 'wait';
     }
+    // What waits for a link to a host that has crashed would end as of unknown outcome, although it was never sent.
+    if (this.#mode === 'at-most-once' && !node.linked(target.address, target.uid)) return 'wait';
     const failure = node.sendUser(target.address, [
       codes.deliver,
       name,

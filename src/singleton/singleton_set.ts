@@ -1,4 +1,5 @@
 /** The singletons of one node in one cluster membership: routing of messages about them, and what the node publishes. */
+import type { Cancel } from '../actor/environment.ts';
 import type { ActorSystem } from '../actor/system.ts';
 import type { KindOption } from '../cluster/cluster_options.ts';
 import type { MemberChange, MembershipNode } from '../cluster/contract.ts';
@@ -43,6 +44,9 @@ export interface SingletonSetPort {
   readonly onView: () => void;
 }
 
+/** How often a leaving node looks whether its messages have been acknowledged. */
+const leaveLookMs = 5;
+
 const messageCodes = [
   codes.handOverRequest,
   codes.handOverAnswer,
@@ -63,6 +67,8 @@ export class SingletonSet {
   #hosting: ReadonlyMap<string, HostingClaim> = new Map();
   #generation = 0;
   #leaveDone: (() => void) | undefined;
+  #leaveBy = 0;
+  #leaveLook: Cancel | undefined;
   /** `suspended`: out of the cluster, and about to join again. */
   #batching = false;
   #publishBooked = false;
@@ -226,6 +232,7 @@ export class SingletonSet {
 
   #onLeaving(done: () => void): void {
     this.#leaveDone = done;
+    this.#leaveBy = this.#port.node.environment.clock.now() + limits.leaveAcknowledgeMs;
     this.#feedAll({ kind: 'leave' });
     this.#checkLeave();
   }
@@ -235,9 +242,26 @@ export class SingletonSet {
     for (const { manager } of this.#singletons.values()) {
       if (manager.state.phase.kind !== 'ended' || manager.releasing) return;
     }
+    const { clock, timers } = this.#port.node.environment;
+    // What this node has sent is acknowledged, if the hosts are quick about it, before it goes.
+    if (clock.now() < this.#leaveBy && this.#awaitsAcknowledgements()) {
+      if (this.#leaveLook === undefined) {
+        this.#leaveLook = timers.set(leaveLookMs, () => {
+          this.#leaveLook = undefined;
+          this.#checkLeave();
+        });
+      }
+      return;
+    }
     const done = this.#leaveDone;
     this.#leaveDone = undefined;
     done();
+  }
+
+  #awaitsAcknowledgements(): boolean {
+    return [...this.#singletons.values()].some(({ proxy: { stream } }) =>
+      stream.target !== undefined && stream.buffered > 0
+    );
   }
 
   /** Out of the cluster for now: instances stop, senders keep what they have. */

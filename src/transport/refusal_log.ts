@@ -15,7 +15,7 @@ export class RefusalLog {
   }
 
   /** The last line of a window says that the rest of it is silent; `total` counts on all the same. */
-  refused(failure: DialFailure, total: number): void {
+  refused(failure: DialFailure & { readonly from?: string }, total: number): void {
     const now = this.#environment.clock.now();
     if (now >= this.#windowEnds) {
       this.#windowEnds = now + windowMs;

@@ -93,7 +93,7 @@ export class WebSocketTransport implements Transport {
       fetch: (request) => this.#fetch(request),
       admit: () => this.#admit(),
       admitOrigin: (origin) => options.secret !== undefined || options.insecure === true || isLoopbackOrigin(origin),
-      onSocket: (socket) => this.#onInbound(socket),
+      onSocket: (socket, remote) => this.#onInbound(socket, remote),
       onLost: (why) => this.#inTurn(() => this.#stopping === undefined ? events.listenerLost(why) : undefined),
     });
     if (this.#stopping !== undefined) await this.#listener.close();
@@ -189,7 +189,7 @@ export class WebSocketTransport implements Transport {
     return false;
   }
 
-  #onInbound(socket: Socket): void {
+  #onInbound(socket: Socket, remote: string): void {
     const keys = this.#keys;
     // Upgrades that were admitted together may overshoot; the newest goes.
     if (keys === undefined || !this.#admit()) {
@@ -203,7 +203,11 @@ export class WebSocketTransport implements Transport {
     }
     this.counters.inbound++;
     this.#open(socket, 'responder', undefined, keys, (outcome) => {
-      if (!('peer' in outcome)) return this.#refusals.refused(outcome, this.counters.handshakesFailed);
+      // A dial that its own side called off, since another link had opened meanwhile, is nothing to warn of.
+      if (!('peer' in outcome)) {
+        if (outcome.detail.includes('1000 cancelled')) return;
+        return this.#refusals.refused({ ...outcome, from: remote }, this.counters.handshakesFailed);
+      }
       this.#events?.accepted(outcome);
     });
   }

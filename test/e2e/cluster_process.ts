@@ -35,7 +35,7 @@ export class Scene {
   readonly #receivers: Receiver[] = [];
 
   spawn(runtime: RuntimeName, flags: readonly string[] = [], env: Readonly<Record<string, string>> = {}): NodeProcess {
-    const process = new NodeProcess({ runtime, flags, env });
+    const process = new NodeProcess({ runtime, flags, env, denoPermissions: permissionsFor(flags) });
     this.#processes.push(process);
     return process;
   }
@@ -83,6 +83,13 @@ export class Scene {
   output(): string {
     return this.#processes.map((process) => `--- ${process.runtime} ${process.pid}\n${process.output()}`).join('\n');
   }
+}
+
+/** As `--help` says. */
+function permissionsFor(flags: readonly string[]): readonly string[] {
+  if (flags.includes('--postgres')) return ['--allow-env', '--allow-read'];
+  const at = flags.indexOf('--journal');
+  return at < 0 ? [] : [`--allow-read=${flags[at + 1]}`, `--allow-write=${flags[at + 1]}`];
 }
 
 /** Runs a test with a scene of its own; a failure shows what the nodes printed. */

@@ -28,7 +28,7 @@ function proxyOnSelf() {
   const opens: OpenMessage[] = [];
   const sent: number[] = [];
   const dead: unknown[] = [];
-  const known = { view: viewOf([first!, second!, self!], 'self') };
+  const known = { view: viewOf([first!, second!, self!], 'self'), linked: true };
   const node = {
     environment,
     uid: 'self',
@@ -38,6 +38,7 @@ function proxyOnSelf() {
       if (envelope[0] === codes.streamOpen) opens.push(readOpen(envelope));
     },
     sendUser: (_address: string, envelope: Envelope) => void sent.push(envelope[3] as number),
+    linked: () => known.linked,
   } as unknown as MembershipNode;
   const proxy = new SingletonProxy({
     name: 'x',
@@ -47,6 +48,26 @@ function proxyOnSelf() {
   });
   return { proxy, environment, opens, sent, dead, known };
 }
+
+test('S3: what is told after the link to the host is lost is not given up with it, but goes to the next host', () => {
+  const { proxy, opens, sent, dead, known } = proxyOnSelf();
+  const answer = (host: DeliveryHost, uid: string, open: OpenMessage) => {
+    const { epoch, plannedSince } = host;
+    proxy.onOpened(uid, `${uid}:1`, { name: 'x', epoch, plannedSince, ...host.open('self', open)! });
+  };
+  proxy.tell('a', undefined);
+  answer(hostOfEpoch(10), 'first', opens[0]!);
+  known.linked = false;
+  proxy.tell('b', undefined);
+  proxy.tell('c', undefined);
+  assertEquals([sent, proxy.stream.waiting], [[1], 2]);
+  known.view = viewOf([second!, self!], 'self');
+  proxy.onView();
+  known.linked = true;
+  answer(hostOfEpoch(20), 'second', opens[1]!);
+  assertEquals([dead, sent], [['a'], [1, 2, 3]]);
+  proxy.end();
+});
 
 test('S3: an open that is repeated and answered twice after a crash gives up nothing that was sent to the new host', () => {
   const { proxy, environment, opens, sent, dead, known } = proxyOnSelf();

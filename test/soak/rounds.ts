@@ -17,6 +17,8 @@ export interface SoakOptions {
   readonly runtimes: readonly RuntimeName[];
   /** The 99th percentile of the gaps of planned moves may be this. Default: no bound. */
   readonly gapMs?: number;
+  /** How long the load runs before anything is done to the nodes; the first seconds of a runtime are its slowest. */
+  readonly warmUpMs?: number;
   /** Told now and then how far it has got. */
   readonly say?: (text: string) => void;
   /** Told everything that is done and seen. */
@@ -49,6 +51,7 @@ export async function soak(test: TestName, options: SoakOptions): Promise<SoakRe
     const startedAt = performance.now();
     arena.load(options.rate / senders);
     await arena.until('the first messages are handled', () => arena.host());
+    await pause(options.warmUpMs ?? 0);
     switch (test) {
       case 'moves':
         await moves(stage);

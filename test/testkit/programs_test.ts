@@ -10,7 +10,7 @@ describe('programs', () => {
     assertThrows(() => programNamed('other'), RangeError, 'program other is unknown; there are singletons');
   });
 
-  for (const profile of ['calm', 'scale', 'leave', 'crash', 'partition', 'pause', 'mixed']) {
+  for (const profile of ['calm', 'scale', 'leave', 'crash', 'partition', 'pause', 'lease', 'mixed']) {
     for (const name of ['singletons', 'membership']) {
       test(`S1–S5: ${name} keep every rule in profile ${profile}, and a seed means one run`, async () => {
         const options = { seed: 21, program: programNamed(name), profile, until: 30_000 };
