@@ -45,13 +45,39 @@ export interface Former {
   readonly end: NodeEnd;
 }
 
+/** What exists once the node listens. */
+interface Listening {
+  readonly system: ActorSystem;
+  readonly options: ResolvedClusterOptions;
+  readonly runtime: Runtime | undefined;
+  readonly transport: Transport;
+  readonly node: ClusterNode;
+  readonly peers: LinkedPeers;
+  readonly remoting: Remoting;
+}
+
+/** Nothing stays behind when it throws. */
 export async function assemble(
   system: ActorSystem,
   options: ResolvedClusterOptions,
   uid: string,
   former?: Former,
 ): Promise<Assembly> {
-  const { environment } = system;
+  const listening = await listen(system, options, uid, former?.end);
+  try {
+    return complete(listening, former);
+  } catch (error) {
+    await listening.peers.stop();
+    throw error;
+  }
+}
+
+async function listen(
+  system: ActorSystem,
+  options: ResolvedClusterOptions,
+  uid: string,
+  previous: NodeEnd | undefined,
+): Promise<Listening> {
   const runtime = options.transport ? options.runtime : options.runtime ?? (await import('#runtime')).runtime;
   const made: { node?: ClusterNode } = {};
   const seedAnswer = (): SeedAnswer => made.node?.seedAnswer() ?? unjoined(options, uid);
@@ -60,76 +86,60 @@ export async function assemble(
   const remoting = new Remoting({ system, uid });
   const codec = new Codec({ refs: remoting.refs });
   let peers: LinkedPeers | undefined;
-  const node = await createNode(settingsOf(system, options, uid, transport, runtime, former?.end), (events) => {
+  const node = await createNode(settingsOf(system, options, uid, transport, runtime, previous), (events) => {
     peers = new LinkedPeers({
-      environment,
+      environment: system.environment,
       transport,
       codec,
       uid,
-      events: {
-        ...forward(events),
-        connected: (peer) => {
-          events.connected(peer);
-          remoting.connected(peer);
-        },
-        disconnected: (peer, clean, why) => {
-          events.disconnected(peer, clean, why);
-          remoting.disconnected(peer);
-        },
-      },
+      events: withRemoting(events, remoting),
       onUndeliverable: (address, envelope, reason) => void remoting.undeliverable(address, envelope, reason),
     });
     return peers;
   });
   made.node = node;
-  try {
-    return finish();
-  } catch (error) {
-    await peers!.stop();
-    throw error;
-  }
+  return { system, options, runtime, transport, node, peers: peers!, remoting };
+}
 
-  function finish(): Assembly {
-    // Journals keep apart the writers of different clusters.
-    system.extensions.set('writer-identity', () => ({ uid, clusterId: node.view().clusterId }));
-    attachRemoting(remoting, node);
-    const arbiter = arbiterOf(node, options);
-    const registryOptions: RegistryOptions = {
-      kinds: options.kinds,
-      handOverTimeoutMs: handOverTimeoutMs(options.timing, 5),
-      checkHandOverTimeout: (family, field, ms) => checkHandOverTimeout(options.timing, family, field, ms),
-      driftBound: options.timing.driftBound,
-      ...(arbiter ? { arbiter } : {}),
-    };
-    const registry = former?.registry ?? new SingletonRegistry(system, node, registryOptions);
-    former?.registry.rebind(node, registryOptions);
-    remoting.addVirtualRefs({
-      scheme: 'singleton',
-      // An instance is known to others by its singleton, wherever that runs when they answer.
-      nameOf: (ref) => ref instanceof SingletonRef ? ref.typeName : singletonOfInstance(ref.path),
-      refFor: (name) => registry.ref(name),
-    });
-    const app = options.http === false
-      ? undefined
-      : withUser(createApp(new NodeInspection(system, options, node, registry, peers!)), options);
-    if (app && transport instanceof WebSocketTransport) transport.setFetch((request) => app.fetch(request));
-    const whenEnded = ending(system, options, node, registry, peers!, runtime);
-    whenEnded.then(() => arbiter?.close());
-    const leave = (): Promise<void> => node.leave().then(() => whenEnded.then(() => undefined));
-    const cancelShutdown = registerShutdown(system, leave, options);
-    whenEnded.then(cancelShutdown);
-    return {
-      system,
-      options,
-      node,
-      peers: peers!,
-      registry,
-      remoting,
-      whenEnded,
-      leave,
-      fetch: (request) => app?.fetch(request) ?? new Response('HTTP is switched off', { status: 404 }),
-    };
-  }
+function complete(listening: Listening, former: Former | undefined): Assembly {
+  const { system, options, transport, node, peers, remoting } = listening;
+  // Journals keep apart the writers of different clusters.
+  system.extensions.set('writer-identity', () => ({ uid: node.uid, clusterId: node.view().clusterId }));
+  attachRemoting(remoting, node);
+  const arbiter = arbiterOf(node, options);
+  const registryOptions = registryOptionsOf(options, arbiter);
+  const registry = former?.registry ?? new SingletonRegistry(system, node, registryOptions);
+  former?.registry.rebind(node, registryOptions);
+  remoting.addVirtualRefs({
+    scheme: 'singleton',
+    // An instance is known to others by its singleton, wherever that runs when they answer.
+    nameOf: (ref) => ref instanceof SingletonRef ? ref.typeName : singletonOfInstance(ref.path),
+    refFor: (name) => registry.ref(name),
+  });
+  const inspection = new NodeInspection(system, options, node, registry, peers);
+  const app = options.http === false ? undefined : withUser(createApp(inspection), options);
+  if (app && transport instanceof WebSocketTransport) transport.setFetch((request) => app.fetch(request));
+  const whenEnded = ending(listening, registry);
+  const leave = (): Promise<void> => node.leave().then(() => whenEnded.then(() => undefined));
+  const cancelShutdown = registerShutdown(system, leave, options);
+  whenEnded.then(() => {
+    arbiter?.close();
+    cancelShutdown();
+  });
+  const fetch = (request: Request): Response | Promise<Response> =>
+    app?.fetch(request) ?? new Response('HTTP is switched off', { status: 404 });
+  return { system, options, node, peers, registry, remoting, whenEnded, leave, fetch };
+}
+
+function registryOptionsOf(options: ResolvedClusterOptions, arbiter: QuorumArbiter | undefined): RegistryOptions {
+  const { timing, kinds } = options;
+  return {
+    kinds,
+    handOverTimeoutMs: handOverTimeoutMs(timing, 5),
+    checkHandOverTimeout: (family, field, ms) => checkHandOverTimeout(timing, family, field, ms),
+    driftBound: timing.driftBound,
+    ...(arbiter ? { arbiter } : {}),
+  };
 }
 
 /** This node's part in quorum leases: a voter votes from its start on, whatever it runs itself. */
@@ -138,10 +148,17 @@ function arbiterOf(node: ClusterNode, options: ResolvedClusterOptions): QuorumAr
   return voters.length === 0 ? undefined : new QuorumArbiter(node, { voters, maxTtlMs, driftBound });
 }
 
-function forward(events: PeersEvents): PeersEvents {
+/** Remote refs and watches hear of links after the membership has. */
+function withRemoting(events: PeersEvents, remoting: Remoting): PeersEvents {
   return {
-    connected: (peer) => events.connected(peer),
-    disconnected: (peer, clean, why) => events.disconnected(peer, clean, why),
+    connected: (peer) => {
+      events.connected(peer);
+      remoting.connected(peer);
+    },
+    disconnected: (peer, clean, why) => {
+      events.disconnected(peer, clean, why);
+      remoting.disconnected(peer);
+    },
     dialFailed: (address, failure) => events.dialFailed(address, failure),
     message: (peer, envelope) => events.message(peer, envelope),
     listenerLost: (why) => events.listenerLost(why),
@@ -245,14 +262,7 @@ function withUser(
  * handler that is running cannot be killed, the process ends. Leases are given back before that, or others would wait for
  * the end of their terms. The listener closes last.
  */
-function ending(
-  system: ActorSystem,
-  options: ResolvedClusterOptions,
-  node: ClusterNode,
-  registry: SingletonRegistry,
-  peers: LinkedPeers,
-  runtime: Runtime | undefined,
-): Promise<NodeEnd> {
+function ending({ system, options, node, peers, runtime }: Listening, registry: SingletonRegistry): Promise<NodeEnd> {
   const { clock, timers, log } = system.environment;
   return new Promise((resolve) => {
     const finish = (end: NodeEnd): void => {

@@ -1,7 +1,13 @@
 /** Worker processes with a leased singleton, and the fenced store they write to. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import {
+  type AddressInfo,
+  connect,
+  createServer as createNetServer,
+  type Server as NetServer,
+  type Socket,
+} from 'node:net';
 import { createInterface } from 'node:readline';
 import { repositoryRoot, runtimeCommand, type RuntimeName } from '../../demo/runtime_commands.ts';
 import { deadlineMs, freePorts, until } from './cluster_process.ts';
@@ -67,6 +73,52 @@ export class FencedStore {
       this.writes.push({ token, accepted, at: Date.now() });
       response.writeHead(accepted ? 200 : 409).end();
     });
+  }
+}
+
+/** A way to a server on this machine that can be cut and mended. */
+export class Forwarder {
+  readonly url: string;
+  readonly #port: number;
+  readonly #target: number;
+  #server: NetServer | undefined;
+  readonly #sockets = new Set<Socket>();
+
+  private constructor(port: number, target: string) {
+    this.#port = port;
+    this.#target = Number(new URL(target).port);
+    this.url = `http://127.0.0.1:${port}`;
+  }
+
+  static async to(target: string): Promise<Forwarder> {
+    const [port] = await freePorts(1);
+    const forwarder = new Forwarder(port!, target);
+    await forwarder.mend();
+    return forwarder;
+  }
+
+  mend(): Promise<void> {
+    const server = createNetServer((socket) => {
+      const onward = connect(this.#target, '127.0.0.1');
+      for (const end of [socket, onward]) {
+        this.#sockets.add(end);
+        end.on('error', () => {});
+        end.on('close', () => {
+          this.#sockets.delete(end);
+          (end === socket ? onward : socket).destroy();
+        });
+      }
+      socket.pipe(onward).pipe(socket);
+    });
+    this.#server = server;
+    return new Promise((resolve, reject) => server.once('error', reject).listen(this.#port, '127.0.0.1', resolve));
+  }
+
+  cut(): Promise<void> {
+    for (const socket of this.#sockets) socket.destroy();
+    const server = this.#server;
+    this.#server = undefined;
+    return new Promise((resolve) => server ? server.close(() => resolve()) : resolve());
   }
 }
 
@@ -154,8 +206,11 @@ export class LeaseScene {
     };
   }
 
-  /** One cluster; they join one after the other, so that their age is the order given. Three voters, or etcd. */
-  async start(runtimes: readonly RuntimeName[], ttlMs: number, etcd?: string): Promise<void> {
+  /**
+   * One cluster; they join one after the other, so that their age is the order given. All of them vote, or each has its URL
+   * of etcd. The wall clock of the second is an hour ahead.
+   */
+  async start(runtimes: readonly RuntimeName[], ttlMs: number, etcd?: readonly string[]): Promise<void> {
     const addresses = (await freePorts(runtimes.length)).map((port) => `127.0.0.1:${port}`);
     for (const [index, runtime] of runtimes.entries()) {
       const worker = new Worker(runtime, {
@@ -163,8 +218,9 @@ export class LeaseScene {
         seeds: addresses.slice(0, index),
         voters: etcd === undefined ? addresses : [],
         ttlMs,
+        wallOffsetMs: index === 1 ? 3_600_000 : 0,
         store: this.store.url,
-        ...(etcd === undefined ? {} : { etcd }),
+        ...(etcd === undefined ? {} : { etcd: etcd[index] ?? etcd[0]! }),
       });
       this.workers.push(worker);
       await this.ready(worker);

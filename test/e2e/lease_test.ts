@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { assert, assertEquals, assertGreater, assertLess } from '@std/assert';
 import { EtcdServer, noEtcd } from '../coordination/etcd_server.ts';
 import { deadlineMs, type RuntimeName, sleep, until } from './cluster_process.ts';
-import { LeaseScene, type Worker } from './lease_scene.ts';
+import { Forwarder, LeaseScene, type Worker } from './lease_scene.ts';
 
 const ttlMs = 3_000;
 
@@ -83,7 +83,7 @@ const orders: readonly (readonly RuntimeName[])[] = [
 const story = 'S1, R70, FB-036: stopped for three terms and woken, the host handles nothing and its late write is ' +
   'refused; the next is killed and taken over';
 
-describe('leases of real processes', { concurrency: 2 }, () => {
+describe('leases of real processes', { concurrency: 3 }, () => {
   for (const runtimes of orders) {
     test(
       `${story} (quorum: ${runtimes.join(', ')})`,
@@ -100,9 +100,28 @@ describe('leases of real processes', { concurrency: 2 }, () => {
     LeaseScene.test(async (scene) => {
       const etcd = await EtcdServer.start();
       try {
-        await scene.start(['node', 'deno', 'bun'], ttlMs, etcd.url);
+        await scene.start(['node', 'deno', 'bun'], ttlMs, [etcd.url]);
         await pausedThenKilled(scene, 'etcd');
       } finally {
+        await etcd.remove();
+      }
+    }),
+  );
+
+  test(
+    'S1: the host is cut off from etcd, but not from its peers: nobody runs until it is back',
+    { skip: noEtcd },
+    LeaseScene.test(async (scene) => {
+      const etcd = await EtcdServer.start();
+      const way = await Forwarder.to(etcd.url);
+      try {
+        await scene.start(['bun', 'deno'], ttlMs, [way.url, etcd.url]);
+        const { host, token } = await outage(scene, () => way.cut());
+        assertEquals(host, scene.workers[0]);
+        await way.mend();
+        await exactlyOne(scene, token);
+      } finally {
+        await way.cut();
         await etcd.remove();
       }
     }),
@@ -115,8 +134,10 @@ describe('leases of real processes', { concurrency: 2 }, () => {
       LeaseScene.test(async (scene) => {
         const etcd = await EtcdServer.start();
         try {
-          await scene.start([runtime, 'node'], ttlMs, etcd.url);
-          await outage(scene, etcd);
+          await scene.start([runtime, 'node'], ttlMs, [etcd.url]);
+          const { token } = await outage(scene, () => etcd.stop());
+          await etcd.run();
+          await exactlyOne(scene, token);
         } finally {
           await etcd.remove();
         }
@@ -125,26 +146,26 @@ describe('leases of real processes', { concurrency: 2 }, () => {
   }
 });
 
-async function outage(scene: LeaseScene, etcd: EtcdServer): Promise<void> {
+/** The backend is gone for the host, for longer than a term: the instance ends, and nobody handles anything. */
+async function outage(scene: LeaseScene, begin: () => Promise<void>): Promise<{ host: Worker; token: number }> {
   const { host, token } = await atWork(scene);
-  await etcd.stop();
-  const stoppedAt = Date.now();
+  await begin();
+  const begunAt = Date.now();
   await until('the instance has ended', deadlineMs, () => host.of('ended').length > 0 || undefined);
-  // Its last renewal was sent before etcd was gone.
-  const last = host.handled().at(-1)!;
-  assertLess(last.at, stoppedAt + ttlMs);
-  await sleep(Math.max(0, stoppedAt + ttlMs + 1_000 - Date.now()));
-  assertEquals(scene.workers.map((worker) => worker.handled().filter(({ at }) => at >= stoppedAt + ttlMs).length), [
-    0,
-    0,
-  ]);
-  await etcd.run();
-  const next = await scene.successor(token);
+  await sleep(Math.max(0, begunAt + ttlMs + 1_000 - Date.now()));
+  // Its last renewal was sent before. A busy machine may let a moment pass between the gate and the reading of the clock.
+  const termsEnd = begunAt + ttlMs + 100;
+  assertEquals(scene.workers.flatMap((worker) => worker.handled()).filter(({ at }) => at >= termsEnd), []);
+  return { host, token };
+}
+
+async function exactlyOne(scene: LeaseScene, before: number): Promise<void> {
+  const next = await scene.successor(before);
   await until('it handles more', deadlineMs, () => {
     return next.worker.handled().filter((line) => line.token === next.token).length >= 20 || undefined;
   });
   const living = scene.workers.map((worker) => worker.of('born').length - worker.of('ended').length);
   assertEquals(living.reduce((sum, count) => sum + count), 1);
-  assertGreater(next.token, token);
+  assertGreater(next.token, before);
   assertOneAfterTheOther(scene);
 }

@@ -7,13 +7,15 @@ import { runtime } from '#runtime';
 import { Actor } from '../../src/actor/actor.ts';
 import { EtcdLease, QuorumLease } from '../../src/coordination/mod.ts';
 import { Cluster, SingletonKey } from '../../src/facade/mod.ts';
-import { type ActorRef, ActorSystem, consoleLogger } from '../../src/mod.ts';
+import { type ActorRef, ActorSystem, consoleLogger, realEnvironment } from '../../src/mod.ts';
 
 export interface WorkerSettings {
   readonly port: number;
   readonly seeds: readonly string[];
   readonly voters: readonly string[];
   readonly ttlMs: number;
+  /** How far this node's wall clock is off. */
+  readonly wallOffsetMs: number;
   /** An endpoint: the lease is etcd's; without one it is the voters'. */
   readonly etcd?: string;
   /** Base URL of the fenced store. */
@@ -81,7 +83,9 @@ class Leased extends Actor<Work> {
 }
 
 const found: { ref?: ActorRef<Work> } = {};
-const system = ActorSystem.create('leases', { logger: consoleLogger('info') });
+const real = realEnvironment(consoleLogger('info'));
+const clock = { now: () => real.clock.now(), wall: () => real.clock.wall() + settings.wallOffsetMs };
+const system = ActorSystem.create('leases', { environment: { ...real, clock }, logger: real.log });
 const cluster = await Cluster.join(system, {
   port: settings.port,
   seeds: settings.seeds,

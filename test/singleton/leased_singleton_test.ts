@@ -186,6 +186,20 @@ test('R70, R71: an arbiter outage ends the instance within the term; one runs ag
   assertEquals([manager(0).leaseProblem, store.holderOf('counter'), journal.peak], [undefined, owner(0), 1]);
 });
 
+test('S1: a host cut off from the arbiter but not from its peers stops within the term; nobody runs until it is back or moved', async () => {
+  const { cluster, journal, owner, faults, store } = await scene(2, { acquireRetryIntervalMs: 500 });
+  await cluster.until(() => journal.live === 1);
+  faults.broken = owner(0);
+  const cutAt = cluster.environment.clock.now();
+  await cluster.until(() => journal.live === 0);
+  assertLessOrEqual(cluster.environment.clock.now() - cutAt, ttlMs + 10);
+  await cluster.pass(3 * ttlMs);
+  assertEquals([journal.live, store.holderOf('counter')], [0, undefined], 'it is still the oldest');
+  cluster.nodes[1]!.cluster.singleton.move('counter', cluster.nodes[1]!.address);
+  await cluster.until(() => journal.live === 1);
+  assertEquals([store.holderOf('counter'), journal.peak], [owner(1), 1]);
+});
+
 test('R16: a handler that runs on after the loss is fenced: it cannot tell, reply, spawn or get a token', async () => {
   const outcomes: string[] = [];
   let inside: (() => void) | undefined;
