@@ -82,7 +82,6 @@ export class DurableJobScheduler extends WarmHandOverActor<JobCommand> {
 
   override async preStart(): Promise<void> {
     await this.#turn();
-    this.log.info('the job scheduler starts', { epoch: this.context.epoch, jobs: this.#runner.jobs });
   }
 
   override async onReceive(message: JobCommand): Promise<void> {
@@ -140,10 +139,13 @@ export class DurableJobScheduler extends WarmHandOverActor<JobCommand> {
 
   async #recover(): Promise<void> {
     const found = await this.#journal.recover();
-    if (found || this.#warm === undefined) return;
-    this.#runner.restore(this.#warm);
-    this.#journal.changedAll();
+    const warm = this.#warm;
     this.#warm = undefined;
+    if (!found && warm !== undefined) {
+      this.#runner.restore(warm);
+      this.#journal.changedAll();
+    }
+    this.log.info('the job scheduler starts', { epoch: this.context.epoch, jobs: this.#runner.jobs });
   }
 
   #failed(error: unknown): void {

@@ -53,14 +53,14 @@ const testParts: readonly TestPart[] = [
     name: 'unit',
     takes: (path) => !elsewhere.test(path),
     runtimes: allRuntimes,
-    timeoutMs: 6 * minute,
+    timeoutMs: 10 * minute,
     serial: false,
   },
   {
     name: 'sim',
     takes: (path) => path.startsWith('test/sim/'),
     runtimes: ['bun'],
-    timeoutMs: 6 * minute,
+    timeoutMs: 10 * minute,
     serial: false,
   },
   {

@@ -61,6 +61,8 @@ export class Instance {
   #killed = false;
   readonly #returned: Receipt[] = [];
   #state: Uint8Array | null = null;
+  /** The state handed over to this instance, until an actor takes it. */
+  #untaken: Uint8Array | null;
 
   constructor(
     system: ActorSystem,
@@ -71,6 +73,7 @@ export class Instance {
     this.epoch = life.epoch;
     this.#start = start;
     this.#port = port;
+    this.#untaken = life.warm ?? null;
     const options: CellOptions = {
       ...start.actorOptions,
       epoch: life.epoch,
@@ -78,6 +81,7 @@ export class Instance {
       fenced: () => this.#fenced || life.held?.() === false,
       hooks: {
         constructed: (actor, restart) => {
+          this.#untaken = null;
           if (!restart) return this.#restore(actor, life);
           // One that has never started is not tried again and again here: the manager's backoff, and in the end another
           // member, are for that.
@@ -168,7 +172,8 @@ export class Instance {
     this.#ref = undefined;
     this.#port.ended(
       this.#stopping ? 'planned' : 'died',
-      this.#state,
+      // Moved on before there was an actor: the next host gets what this one got.
+      this.#collect ? this.#state ?? this.#untaken : this.#state,
       this.#killed ? { returned: this.#returned } : undefined,
     );
   }

@@ -3,7 +3,7 @@ import { assert, assertEquals, assertGreater } from '@std/assert';
 import { DurableJobScheduler } from '../../node/durable_job_scheduler.ts';
 import type { JobBody } from '../../node/job_call.ts';
 import type { JobCommand, JobReply } from '../../node/job_messages.ts';
-import { jobSchedulerOptions } from '../../node/job_scheduler.ts';
+import { JobScheduler, jobSchedulerOptions } from '../../node/job_scheduler.ts';
 import { type ActorRef, ActorSystem } from '../../src/mod.ts';
 import { limits } from '../../src/limits.ts';
 import { ManualEnvironment } from '../../src/testkit/manual_environment.ts';
@@ -143,6 +143,24 @@ describe('durable job scheduler', () => {
     assert(reply.kind === 'job' && reply.job.lastStatus === 204 && reply.job.runs === 1);
   });
 
+  test('a run that ends during a write is counted right after it', async () => {
+    const world = new World();
+    world.start();
+    world.targets.tookMs = 50;
+    await world.ask({ kind: 'put', job: { id: 'once', url, at: world.environment.clock.wall() + 100 } });
+    await world.pass(110);
+    const written = Promise.withResolvers<void>();
+    world.disk.slow = written.promise;
+    const late = world.scheduler.ask({ kind: 'put', job: { id: 'later', url, everyMs: 3_600_000 } });
+    await world.pass(200);
+    world.disk.slow = undefined;
+    written.resolve();
+    await world.pass(20);
+    await late;
+    const reply = await world.ask({ kind: 'get', id: 'once' });
+    assert(reply.kind === 'job' && reply.job.lastStatus === 204, JSON.stringify(reply));
+  });
+
   test('stopped in the middle of a failure, it gives the stores back, and its successor makes the run it had begun', async () => {
     const world = new World();
     world.start();
@@ -166,12 +184,17 @@ describe('durable job scheduler', () => {
 });
 
 /** Nodes of one cluster that share one disk. */
-async function clustered(size: number) {
+async function clustered(size: number, durable: (index: number) => boolean = () => true) {
   const cluster = new MemoryCluster();
   const disk = new Disk();
   const targets = new Targets(cluster.environment);
   const refs = new Map<MemoryNode, ActorRef<JobCommand>>();
-  const start = (node: MemoryNode) => {
+  const start = (node: MemoryNode, durable: boolean) => {
+    if (!durable) {
+      const make = () => new JobScheduler(node.address, targets.fetch);
+      refs.set(node, node.cluster.singleton.start(JobScheduler, make, jobSchedulerOptions()));
+      return;
+    }
     const options = { host: node.address, persistenceId, open: () => disk.open(node.address), fetch: targets.fetch };
     refs.set(
       node,
@@ -183,9 +206,9 @@ async function clustered(size: number) {
     );
   };
   await cluster.grow(size);
-  for (const node of cluster.nodes) start(node);
+  for (const [index, node] of cluster.nodes.entries()) start(node, durable(index));
   const ask = (node: MemoryNode, command: JobCommand) => cluster.get(refs.get(node)!.ask<JobReply>(command));
-  return { cluster, disk, targets, ask, start };
+  return { cluster, disk, targets, ask };
 }
 
 /** No due time and no run number twice, none left out. */
@@ -255,6 +278,30 @@ describe('durable job scheduler in a cluster', () => {
       assertEquals(runs, runs.map((_, index) => index + 1), id);
     }
     assertGreater(after().filter((body) => inFlight.has(`${body.id}#${body.run}`)).length, 0);
+  });
+
+  test('nodes that get a journal one after the other take the jobs along, and keep them from then on', async () => {
+    const { cluster, disk, targets, ask } = await clustered(4, (index) => index === 1 || index === 2);
+    const last = cluster.nodes[3]!;
+    await ask(last, { kind: 'put', job: { id: 'tick', url, everyMs: 200 } });
+    await cluster.pass(1_000);
+    assertEquals(disk.opens, 0);
+    await cluster.leave(cluster.nodes[0]!);
+    await cluster.pass(1_000);
+    assertGreater(disk.appends, 0);
+    // The second of them goes by the journal, and not by what was handed over first.
+    assertEquals((await ask(last, { kind: 'put', job: { id: 'more', url, everyMs: 200 } })).kind, 'job');
+    await cluster.leave(cluster.nodes[0]!);
+    await cluster.pass(1_000);
+    // And back to one that has none.
+    await cluster.leave(cluster.nodes[0]!);
+    await cluster.pass(1_000);
+    assertEquals(new Set(targets.bodies.map((body) => body.host)).size, 4);
+    assertEquals(disk.users, 0);
+    assertWhole(targets.bodies);
+    const reply = await ask(last, { kind: 'list' });
+    assert(reply.kind === 'page');
+    assertEquals(reply.jobs.map((job) => job.id), ['more', 'tick']);
   });
 
   test('a whole cluster that ends, and another one later on the same stores: the jobs are there', async () => {

@@ -96,4 +96,22 @@ describe('flags of the ready-made node', () => {
     assertEquals(line('--port', '1\n2\u001b[31m'), '--port 1?2?[31m: must be a whole number from 0 to 65535');
     assert(line(`--${'x'.repeat(500)}`).length < 130);
   });
+
+  test('where jobs are kept', () => {
+    assertEquals(flags('--journal', '/var/jobs').store, { kind: 'journal', directory: '/var/jobs' });
+    const url = 'postgresql://user:password@db.example:5432/jobs';
+    assertEquals(flags('--postgres', url).store, { kind: 'postgres', url });
+    assertEquals(
+      line('--postgres', url, '--journal', '/var/jobs'),
+      '--postgres: must not be given together with --journal',
+    );
+    for (const wrong of ['db.example', 'mysql://user:password@x/y', 'postgres://user:password@x:port/y']) {
+      assertEquals(
+        line('--postgres', wrong),
+        '--postgres: must be a URL such as postgres://user:password@host:5432/database',
+      );
+    }
+    assertEquals(line('--journal'), '--journal: needs a value');
+    for (const name of ['--journal DIR', '--postgres URL']) assertStringIncludes(helpText, name);
+  });
 });

@@ -70,8 +70,9 @@ describe('job table, after a crash', () => {
     old.due(200);
     const next = crashed(old, 250);
     assertEquals(next.put({ id: 'tick', url: `${url}2`, at: 260 }, 250).kind, 'replaced');
-    const again = next.due(260);
+    const again = next.due(251);
     assertEquals(brief(again), ['tick#1@200']);
+    assertEquals(brief(next.due(260)), []);
     assertEquals(again[0]!.url, `${url}2`);
     assertEquals(brief(next.ended(again[0]!, ok)), ['tick#2@260']);
   });

@@ -6,6 +6,8 @@ export type Fault = 'open' | 'append' | 'append-after-write';
 
 export class Disk {
   fault: Fault | undefined;
+  /** Writes wait for it. */
+  slow: Promise<void> | undefined;
   appends = 0;
   opens = 0;
   /** How many have it open. */
@@ -45,6 +47,7 @@ export class Disk {
       append: async (...args) => {
         if (this.dead.has(user)) throw new StorageError('crashed');
         if (this.fault === 'append') throw new StorageError('the disk is full (ENOSPC)', 'ENOSPC');
+        await this.slow;
         const stored = await journal.append(...args);
         this.appends++;
         if (this.fault === 'append-after-write') throw new StorageError('the device failed (EIO)', 'EIO');

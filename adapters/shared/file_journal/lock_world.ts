@@ -9,7 +9,11 @@ const open = new Set<string>();
 export function realLockWorld(): LockWorld & { readonly end: () => void } {
   const uid = crypto.randomUUID();
   open.add(uid);
-  const self: LockOwner = { host: attempt(hostname) ?? '', pid: attempt(() => process.pid) ?? 0, uid };
+  const self: LockOwner = {
+    host: (mayAsk('sys', 'hostname') ? attempt(hostname) : undefined) ?? '',
+    pid: attempt(() => process.pid) ?? 0,
+    uid,
+  };
   return {
     self,
     now: () => performance.now(),
@@ -32,6 +36,7 @@ export function realLockWorld(): LockWorld & { readonly end: () => void } {
 /** A process of that number that exists may be another one: only its absence says something. */
 function isGone(owner: LockOwner, ownPid: number): boolean {
   if (owner.pid === ownPid) return true;
+  if (!mayAsk('run')) return false;
   try {
     process.kill(owner.pid, 0);
     return false;
@@ -39,6 +44,15 @@ function isGone(owner: LockOwner, ownPid: number): boolean {
     // Not allowed to ask (Deno without --allow-run) is no answer.
     return (error as { code?: string }).code === 'ESRCH';
   }
+}
+
+/** Deno asks the person at the terminal for what it was not allowed, and everything waits for the answer. */
+function mayAsk(name: string, kind?: string): boolean {
+  const { Deno: deno } = globalThis as unknown as {
+    Deno?: { permissions: { querySync(permission: { name: string; kind?: string }): { state: string } } };
+  };
+  if (deno === undefined) return true;
+  return deno.permissions.querySync(kind === undefined ? { name } : { name, kind }).state === 'granted';
 }
 
 function attempt<T>(run: () => T): T | undefined {

@@ -1,0 +1,44 @@
+import { test } from 'node:test';
+import { assertEquals } from '@std/assert';
+import { ActorSystem } from '../../src/actor/system.ts';
+import { Instance, type InstancePort } from '../../src/singleton/instance.ts';
+import { resolveStart } from '../../src/singleton/start_options.ts';
+import { WarmHandOverActor } from '../../src/singleton/warm_hand_over.ts';
+import { ManualEnvironment } from '../../src/testkit/manual_environment.ts';
+
+class Warm extends WarmHandOverActor {
+  count = 0;
+  onReceive(): void {}
+  serializeForHandOver(): Uint8Array {
+    return new Uint8Array([this.count + 1]);
+  }
+  restoreFromHandOver([count = 0]: Uint8Array): void {
+    this.count = count;
+  }
+}
+
+/** The state that an instance leaves behind which was handed `[7]`, and is stopped before or after it has begun. */
+function left(begin: boolean, collect: boolean): number[] | null {
+  const environment = new ManualEnvironment();
+  const system = ActorSystem.create('instances', { environment });
+  let state: Uint8Array | null = null;
+  const port: InstancePort = {
+    started: () => {},
+    ended: (_cause, result) => state = result,
+    settled: () => {},
+    warn: () => {},
+  };
+  const gate = { open: () => true, onOpen: () => () => {} };
+  const life = { epoch: 1, gate, warm: new Uint8Array([7]), cold: undefined, held: undefined };
+  const instance = new Instance(system, resolveStart({ typeName: 'warm', actor: Warm }), life, port);
+  if (begin) environment.runTurns();
+  instance.stop(collect);
+  environment.runTurns();
+  return state && [...state as Uint8Array];
+}
+
+test('R48: moved on before it has begun: the state handed over to it goes on unchanged', () => {
+  assertEquals(left(true, true), [8], 'its own state, once it has begun');
+  assertEquals(left(false, true), [7]);
+  assertEquals(left(false, false), null, 'after a self-down nothing is passed on');
+});
