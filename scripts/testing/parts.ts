@@ -67,7 +67,7 @@ const testParts: readonly TestPart[] = [
     name: 'e2e',
     takes: (path) => path.startsWith('test/e2e/'),
     runtimes: ['node'],
-    timeoutMs: 10 * minute,
+    timeoutMs: 25 * minute,
     serial: true,
   },
   {

@@ -89,8 +89,9 @@ function serve(socket: Socket): void {
     text = lines.pop()!;
     for (const line of lines) take(line, at);
   });
-  socket.on('error', () => {});
-  socket.on('close', () => end('lost'));
+  // Not `close`, which comes a turn or more after the connection has ended: by then the next may have registered.
+  socket.on('end', () => end('lost'));
+  socket.on('error', () => end('lost'));
 }
 
 /** A parent that is gone needs no observer. */
