@@ -60,7 +60,7 @@ const testParts: readonly TestPart[] = [
     name: 'sim',
     takes: (path) => path.startsWith('test/sim/'),
     runtimes: ['bun'],
-    timeoutMs: 10 * minute,
+    timeoutMs: 20 * minute,
     serial: false,
   },
   {
