@@ -3,7 +3,7 @@ import { Alarm } from './alarm.ts';
 import type { DowningDecision } from './downing/contract.ts';
 import {
   calm,
-  downOwnSide,
+  downEverybody,
   observeSplit,
   shifted,
   type SplitView,
@@ -68,7 +68,7 @@ export class SplitWatch {
         return;
       case 'unstable':
         if (settings.strategy.gated === false) return;
-        this.#carryOut(downOwnSide(split, state.selfUid), 'the view kept changing');
+        this.#carryOut(downEverybody(split), 'the view kept changing');
         return;
       default:
         stability satisfies never;

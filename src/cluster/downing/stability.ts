@@ -84,13 +84,13 @@ export function shifted(state: StabilityState, pauseMs: number, now: number): St
   };
 }
 
-/** The unstable rule: everybody this node can reach, itself included. */
-export function downOwnSide(view: SplitView, selfUid: string): DowningDecision {
+/**
+ * The unstable rule: everybody, reachable or not, as Akka's down-all-when-unstable does. One that is paused or cut off must
+ * not find the others down and itself in, or it would take itself for the whole cluster.
+ */
+export function downEverybody(view: SplitView): DowningDecision {
   const out = new Set<string>();
-  for (const { uid, status } of view.members) {
-    if (status === 'down' || status === 'removed') continue;
-    if (uid === selfUid || view.indirectlyConnected?.has(uid) || !view.unreachable.has(uid)) out.add(uid);
-  }
+  for (const { uid, status } of view.members) if (status !== 'down' && status !== 'removed') out.add(uid);
   return out;
 }
 

@@ -2,7 +2,7 @@ import { describe, test } from 'node:test';
 import { assertEquals, assertStrictEquals } from '@std/assert';
 import {
   calm,
-  downOwnSide,
+  downEverybody,
   observeSplit,
   shifted,
   stabilityOf,
@@ -125,12 +125,9 @@ describe('R93 P60: the unstable rule', () => {
     assertEquals(verdict(state, 3_500), 'settled');
   });
 
-  test('every node takes out its own side, so that all go', () => {
+  test('everybody goes, reachable or not, so that no survivor takes itself for the whole', () => {
     const members = membersOf('A B C D Ej Fd');
-    const out = (lost: string, self: string) =>
-      [...downOwnSide({ members, unreachable: new Set(lost) }, self)].join('');
-    assertEquals(out('DE', 'A'), 'ABC');
-    assertEquals(out('ABC', 'D'), 'DE');
+    assertEquals([...downEverybody({ members, unreachable: new Set('DE') })].join(''), 'ABCDE');
   });
 });
 
