@@ -13,7 +13,7 @@ and <a href="cluster/singletons">/cluster/singletons</a>.</p></noscript>
 
 <section aria-labelledby="singletons-title">
 <h2 id="singletons-title" tabindex="-1">Singletons</h2>
-<div class="scroll"><table>
+<div class="scroll" tabindex="0"><table>
 <thead><tr><th scope="col">Name</th><th scope="col">Host</th><th scope="col">This node</th><th scope="col">Epoch</th>
 <th scope="col">Hosted for</th><th scope="col">Last hand-over</th><th scope="col" class="operation">Operation</th></tr></thead>
 <tbody id="singletons"></tbody>
@@ -28,7 +28,7 @@ and <a href="cluster/singletons">/cluster/singletons</a>.</p></noscript>
 
 <section aria-labelledby="members-title">
 <h2 id="members-title">Members</h2>
-<div class="scroll"><table>
+<div class="scroll" tabindex="0"><table>
 <thead><tr><th scope="col">Address</th><th scope="col">Status</th><th scope="col">Age</th><th scope="col">Roles</th>
 <th scope="col">Runtime</th><th scope="col">Reachable</th><th scope="col" class="operation">Operation</th></tr></thead>
 <tbody id="members"></tbody>

@@ -11,7 +11,6 @@ export const pageStyle = `
   --warn: light-dark(hsl(32 90% 30%), hsl(38 85% 64%));
   --bad: light-dark(hsl(355 70% 40%), hsl(355 85% 74%));
   --link: light-dark(hsl(220 75% 42%), hsl(215 90% 74%));
-  --lane-light: light-dark(84%, 34%);
 }
 * { box-sizing: border-box; }
 [hidden] { display: none !important; }
@@ -24,7 +23,7 @@ h2 { margin: 0 0 .6rem; font-size: 1rem; }
 main { display: grid; gap: 1rem; padding: 1rem clamp(1rem, 4vw, 3rem) 3rem; max-width: 90rem; margin: auto; }
 section { background: var(--panel); border: 1px solid var(--line); border-radius: 8px; padding: 1rem; min-width: 0; }
 .scroll { overflow-x: auto; }
-table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
+table { border-collapse: collapse; width: 100%; min-width: 46rem; font-variant-numeric: tabular-nums; }
 th, td { text-align: left; padding: .4rem .8rem .4rem 0; border-bottom: 1px solid var(--line); vertical-align: baseline; }
 tbody tr:last-child td, tbody tr:last-child th { border-bottom: 0; }
 thead th { color: var(--quiet); font-weight: 500; font-size: .85rem; white-space: nowrap; }
@@ -39,13 +38,14 @@ a { color: var(--link); }
 .notice { margin: 0; padding: .7rem 1rem; border: 1px solid var(--bad); color: var(--bad); border-radius: 8px; }
 .notice.good { border-color: var(--good); color: var(--good); }
 .tag { border: 1px solid var(--line); border-radius: 4px; padding: 0 .35rem; margin-right: .3rem; font-size: .8rem; }
-.lane { display: grid; grid-template-columns: minmax(6rem, 14rem) 1fr; gap: .8rem; align-items: center; margin-bottom: .4rem; }
+.lane { display: grid; grid-template-columns: 12rem 1fr; gap: .8rem; align-items: center; margin-bottom: .4rem; }
 .lane .name { font-family: ui-monospace, monospace; font-size: .85rem; overflow: hidden; text-overflow: ellipsis; }
 .track { position: relative; height: 1.7rem; border: 1px solid var(--line); border-radius: 4px; overflow: hidden;
   background: repeating-linear-gradient(135deg, transparent 0 6px, var(--line) 6px 7px); }
 .span { position: absolute; top: 0; bottom: 0; padding: .15rem .4rem; font-size: .75rem; overflow: hidden;
-  white-space: nowrap; border-left: 2px solid var(--panel); background: hsl(var(--hue) 55% var(--lane-light)); }
-.axis { display: flex; justify-content: space-between; margin: 0; color: var(--quiet);
+  white-space: nowrap; border-left: 2px solid var(--panel);
+  background: light-dark(hsl(var(--hue) 60% 84%), hsl(var(--hue) 45% 32%)); }
+.axis { display: flex; justify-content: space-between; margin: 0 0 0 12.8rem; color: var(--quiet);
   font-size: .75rem; }
 #events { list-style: none; margin: 0; padding: 0; max-height: 20rem; overflow-y: auto; }
 #events li { display: grid; grid-template-columns: 7rem 1fr; gap: .8rem; padding: .2rem 0; border-bottom: 1px solid var(--line); }
@@ -65,5 +65,5 @@ dialog::backdrop { background: hsl(222 30% 10% / 50%); }
 .fresh { animation: fresh 2s ease-out; }
 @keyframes fresh { from { background: hsl(45 90% 60% / 35%); } }
 @media (prefers-reduced-motion: reduce) { .fresh { animation: none; } }
-@media (max-width: 40rem) { .lane { grid-template-columns: 1fr; gap: .1rem; } #events li { grid-template-columns: 1fr; gap: 0; } }
+@media (max-width: 40rem) { .lane { grid-template-columns: 1fr; gap: .1rem; } .axis { margin-left: 0; } #events li { grid-template-columns: 1fr; gap: 0; } }
 `;

@@ -105,12 +105,15 @@ function memberRow(item) {
 }
 
 function noteHosts(now) {
-  for (const { name, host } of state.singletons) {
+  for (const { name, host, since } of state.singletons) {
     const spans = state.lanes.get(name) || [];
     state.lanes.set(name, spans);
     const last = spans.at(-1);
     if (last && last.to === null && last.host !== host) last.to = now;
-    if (host && (!last || last.to !== null || last.host !== host)) spans.push({ host, from: now, to: null });
+    if (host && (!last || last.to !== null || last.host !== host)) {
+      // What was there before this page was opened is known from when it began.
+      spans.push({ host, from: last || since === null ? now : Math.min(now, since), to: null });
+    }
     while (spans.length > 0 && spans[0].to !== null && spans[0].to < now - laneMs) spans.shift();
   }
   for (const name of state.lanes.keys()) if (!state.singletons.some((item) => item.name === name)) state.lanes.delete(name);

@@ -3,6 +3,7 @@ import { assert, assertEquals, assertStringIncludes } from '@std/assert';
 import { createApp } from '../../../src/http/app.ts';
 import { pageMarkup } from '../../../src/http/page/page.ts';
 import { pageScript } from '../../../src/http/page/script.ts';
+import { pageStyle } from '../../../src/http/page/style.ts';
 import { fakeInspection } from '../fake_inspection.ts';
 
 describe('status page', () => {
@@ -24,6 +25,9 @@ describe('status page', () => {
       const digest = new Uint8Array(await crypto.subtle.digest('SHA-256', new TextEncoder().encode(source)));
       assertStringIncludes(policy, `${tag}-src 'sha256-${btoa(String.fromCharCode(...digest))}'`);
     }
+  });
+  test('light-dark() is used for colours only: with anything else a browser drops the whole declaration', () => {
+    assert(!/light-dark\(\s*[\d.]/.test(pageStyle));
   });
   test('its script is a program', () => {
     new Function(pageScript);
