@@ -1,8 +1,7 @@
 /** The HTTP side of the job scheduler, the same on every node: each request is one ask to the one scheduler. */
 import { type Context, Hono } from 'hono';
-import { bodyLimit } from 'hono/body-limit';
-import { type Problem, refuse } from '../src/http/answers.ts';
-import { limits } from '../src/limits.ts';
+import { isProblem, type Problem, refuse, wrongMethod } from '../src/http/answers.ts';
+import { readBody } from '../src/http/request_body.ts';
 import { isRefusal, parseId, parseJob, type Refusal } from './job_definition.ts';
 import type { JobCommand, JobReply } from './job_messages.ts';
 
@@ -21,13 +20,10 @@ export function jobsApi(options: JobsApiOptions): Hono {
     if (problem !== undefined) return refuse(context, problem);
     await next();
   });
-  const limited = bodyLimit({
-    maxSize: limits.httpBodyBytes,
-    onError: (context) =>
-      badRequest(context, { field: 'body', rule: `must be at most ${limits.httpBodyBytes} bytes` }, 413),
-  });
-  app.post('/jobs', limited, async (context) => {
-    const job = parseJob(parseJson(await context.req.text()));
+  app.post('/jobs', async (context) => {
+    const body = await readBody(context.req.raw);
+    if (isProblem(body)) return refuse(context, body);
+    const job = parseJob(parseJson(body));
     return isRefusal(job) ? badRequest(context, job) : forward(context, options, { kind: 'put', job });
   });
   app.get('/jobs', (context) => {
@@ -39,6 +35,9 @@ export function jobsApi(options: JobsApiOptions): Hono {
       const id = parseId(context.req.param('id'));
       return typeof id === 'string' ? forward(context, options, { kind, id }) : badRequest(context, id);
     });
+  }
+  for (const [path, allow] of [['/jobs', 'GET, POST'], ['/jobs/:id', 'GET, DELETE']] as const) {
+    app.all(path, (context) => refuse(context, wrongMethod(context.req.method, context.req.path, allow)));
   }
   return app;
 }
@@ -91,10 +90,10 @@ function badRequest(context: Context, { field, rule }: Refusal, status: 400 | 40
   return context.json({ error: { code: 'bad-job', message, hint, field, rule } }, status);
 }
 
-/** Undefined, which no job is, for a text that is no JSON. */
-function parseJson(text: string): unknown {
+/** Undefined, which no job is, for bytes that are no JSON. */
+function parseJson(bytes: Uint8Array): unknown {
   try {
-    return JSON.parse(text);
+    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
   } catch {
     return undefined;
   }

@@ -33,6 +33,8 @@ export interface TransportIdentity {
   readonly uid: string;
   readonly clusterName: string;
   readonly roles: readonly string[];
+  /** 'bun', 'deno', 'node', 'edge'; 'memory' where none is known. */
+  readonly runtime: string;
   readonly seedAnswer: () => SeedAnswer;
 }
 

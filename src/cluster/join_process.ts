@@ -22,7 +22,7 @@ import {
   type SeedingStep,
   seedingTimes,
 } from './seeding_state.ts';
-import { countOf, fail, flagOf, textOf } from './wire_checks.ts';
+import { countOf, fail, flagOf, proseOf } from './wire_checks.ts';
 
 export class JoinProcess {
   #node: NodeContext;
@@ -87,7 +87,7 @@ export class JoinProcess {
   }
 
   joinRefused(from: PeerIdentity, envelope: Envelope): void {
-    const why = decode(() => textOf(envelope[1], 1_024, 'reason'));
+    const why = decode(() => proseOf(envelope[1], 1_024, 'reason'));
     if ('refused' in why || this.#node.membership().phase !== 'outside') return;
     if (envelope[2] === true) this.#node.dispatch({ kind: 'end', why: why.value, selfDown: true, rejoin: true });
     else this.#step({ kind: 'join-refused', from, why: why.value });

@@ -4,6 +4,7 @@ import type { Address, DialFailure, PeerIdentity } from '../transport/contract.t
 import type { Envelope, PeersEvents } from '../transport/peers_contract.ts';
 import { codes } from '../wire/codes.ts';
 import type { DeathWatch } from './death_watch.ts';
+import { differencesText } from './fingerprint.ts';
 import type { GateKeeper } from './gate_keeper.ts';
 import { decode, type Decoded, decodeDigest, decodeGossip } from './gossip_codec.ts';
 import type { Gossiper } from './gossiper.ts';
@@ -127,11 +128,9 @@ export class NodeInbox implements PeersEvents {
 
   #join(peer: PeerIdentity, envelope: Envelope): void {
     if (this.#node.membership().phase !== 'member') return;
-    const fingerprint = envelope[2];
-    if (fingerprint !== this.#node.settings.fingerprint) {
-      const why = `the settings differ: fingerprint here ${this.#node.settings.fingerprint}, there ${
-        String(fingerprint).slice(0, 128)
-      }`;
+    const { fingerprint } = this.#node.settings;
+    if (envelope[2] !== fingerprint) {
+      const why = `the settings differ: ${differencesText(fingerprint, envelope[2])}`;
       this.#node.environment.log.warn('refused a join', { from: peer.address, why });
       this.#node.count('refused join');
       return this.#node.send(peer.address, [codes.joinRefused, why, false]);

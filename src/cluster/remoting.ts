@@ -13,7 +13,6 @@ import type { Address, PeerIdentity } from '../transport/contract.ts';
 import type { Envelope, Peers, SendFailure } from '../transport/peers_contract.ts';
 import { codes } from '../wire/codes.ts';
 import type { RefResolver, WireRef } from '../wire/extension.ts';
-import { conforms, type Rule, show } from '../wire/validate.ts';
 import {
   DeadRef,
   isReachable,
@@ -25,8 +24,9 @@ import {
   type RemoteTarget,
   virtualPath,
 } from './remote_ref.ts';
-import { causes, senderRule, targetRule, tellRule, terminatedRule } from './remote_messages.ts';
+import { senderOf, type Target, targetOf, type Tell, tellOf, terminatedOf } from './remote_messages.ts';
 import { IncomingWatches, OutgoingWatches } from './remote_watch.ts';
+import { shown, WireError } from './wire_checks.ts';
 
 /** Refs that mean the same on every node (a singleton's): they travel by name and come to life as the receiver's own. */
 export interface VirtualRefs {
@@ -102,22 +102,23 @@ export class Remoting implements RemoteSender, RefProvider {
   receive(peer: PeerIdentity, envelope: Envelope): boolean {
     switch (envelope[0]) {
       case codes.tell:
-        this.receiveTell(peer, envelope);
+        this.read(peer, () => tellOf(envelope), (tell) => this.receiveTell(peer, tell));
         return true;
       case codes.stop:
-        if (this.accepts(peer, targetRule, envelope)) this.localActor(peer, envelope[1], envelope[2])?.stop();
+        this.read(peer, () => targetOf(envelope), (target) => this.localActor(peer, target)?.stop());
         return true;
       case codes.watch:
-        if (this.accepts(peer, targetRule, envelope)) this.receiveWatch(peer, envelope[1], envelope[2]);
+        this.read(peer, () => targetOf(envelope), (target) => this.receiveWatch(peer, target));
         return true;
       case codes.unwatch:
-        if (this.accepts(peer, targetRule, envelope)) this.incoming.unwatch(peer, envelope[1], envelope[2]);
+        this.read(peer, () => targetOf(envelope), ({ path, incarnation }) => {
+          this.incoming.unwatch(peer, path, incarnation);
+        });
         return true;
       case codes.terminated:
-        if (this.accepts(peer, terminatedRule, envelope)) {
-          const cause = causes.has(envelope[3]) ? envelope[3] as TerminationCause : 'stop';
-          this.outgoing.terminated(peer, envelope[1], envelope[2], cause);
-        }
+        this.read(peer, () => terminatedOf(envelope), ({ path, incarnation, cause }) => {
+          this.outgoing.terminated(peer, path, incarnation, cause);
+        });
         return true;
       default:
         return false;
@@ -130,11 +131,8 @@ export class Remoting implements RemoteSender, RefProvider {
     if (envelope[0] === codes.stop || envelope[0] === codes.terminated) return true;
     if (envelope[0] !== codes.tell) return false;
     const [, localPath, from, message] = envelope as readonly [number, string, unknown, unknown];
-    const sender = from instanceof ActorRef
-      ? from
-      : conforms(senderRule, from)
-      ? this.system.resolve(from[0])
-      : undefined;
+    const own = senderOf(from);
+    const sender = from instanceof ActorRef ? from : own && this.system.resolve(own.path);
     this.system.deadLetters.publish({
       message,
       sender,
@@ -239,7 +237,7 @@ export class Remoting implements RemoteSender, RefProvider {
 
   private virtualRef(scheme: string, name: string): ActorRef<any> {
     const ref = this.virtual.find((refs) => refs.scheme === scheme)?.refFor(name);
-    if (ref === undefined) throw new TypeError(`nothing here is called ${show(scheme)} ${show(name)}`);
+    if (ref === undefined) throw new TypeError(`nothing here is called ${shown(scheme)} ${shown(name)}`);
     return ref;
   }
 
@@ -257,45 +255,49 @@ export class Remoting implements RemoteSender, RefProvider {
 
   // What peers ask for
 
-  private receiveTell(peer: PeerIdentity, envelope: Envelope): void {
-    if (!this.accepts(peer, tellRule, envelope)) return;
-    const [, localPath, from, message, incarnation] = envelope as readonly [number, string, unknown, unknown, number];
-    if (!this.reachable(peer, localPath)) return;
+  private receiveTell(peer: PeerIdentity, { path, from, message, incarnation }: Tell): void {
+    if (!this.reachable(peer, path)) return;
     const sender = this.senderFrom(peer, from);
-    const target = this.localRef(localPath, incarnation);
+    const target = this.localRef(path, incarnation);
     if (target !== undefined) return target.tell(message, sender);
-    this.system.deadLetters.publish({ message, sender, recipient: localPath, reason: 'no-such-actor' });
+    this.system.deadLetters.publish({ message, sender, recipient: path, reason: 'no-such-actor' });
   }
 
   private senderFrom(peer: PeerIdentity, from: unknown): ActorRef<any> | undefined {
     if (from instanceof ActorRef) return from;
-    if (!conforms(senderRule, from)) return undefined;
-    return new RemoteRef({ address: peer.address, uid: peer.uid, localPath: from[0], incarnation: from[1] }, this);
+    const own = senderOf(from);
+    if (own === undefined) return undefined;
+    const { address, uid } = peer;
+    return new RemoteRef({ address, uid, localPath: own.path, incarnation: own.incarnation }, this);
   }
 
-  private receiveWatch(peer: PeerIdentity, localPath: string, incarnation: number): void {
-    const actor = this.localActor(peer, localPath, incarnation);
-    if (this.incoming.watch(peer, localPath, incarnation, actor)) return;
+  private receiveWatch(peer: PeerIdentity, target: Target): void {
+    const actor = this.localActor(peer, target);
+    if (this.incoming.watch(peer, target.path, target.incarnation, actor)) return;
     this.refuse(peer, `it watches more than ${limits.watchesPerPeer} actors`);
   }
 
-  private localActor(peer: PeerIdentity, localPath: string, incarnation: number): LocalActorRef<any> | undefined {
-    if (!this.reachable(peer, localPath)) return undefined;
-    const ref = this.localRef(localPath, incarnation);
+  private localActor(peer: PeerIdentity, { path, incarnation }: Target): LocalActorRef<any> | undefined {
+    if (!this.reachable(peer, path)) return undefined;
+    const ref = this.localRef(path, incarnation);
     return ref instanceof LocalActorRef ? ref : undefined;
   }
 
   private reachable(peer: PeerIdentity, localPath: string): boolean {
     if (isReachable(localPath) && this.admits(peer, localPath)) return true;
-    this.refuse(peer, `${show(localPath)} may not be reached from outside`);
+    this.refuse(peer, `${shown(localPath)} may not be reached from outside`);
     return false;
   }
 
-  private accepts<T>(peer: PeerIdentity, rule: Rule<T>, envelope: Envelope): envelope is Envelope & T {
-    const reason = rule(envelope, 'message');
-    if (reason === undefined) return true;
-    this.refuse(peer, reason);
-    return false;
+  private read<T>(peer: PeerIdentity, decode: () => T, run: (decoded: T) => void): void {
+    let decoded: T;
+    try {
+      decoded = decode();
+    } catch (error) {
+      if (!(error instanceof WireError)) throw error;
+      return this.refuse(peer, error.message);
+    }
+    run(decoded);
   }
 
   private refuse(peer: PeerIdentity, why: string): void {

@@ -136,26 +136,6 @@ function leaseFields({ leaseVoters, leaseMaxTtlMs }: ResolvedClusterOptions): [k
   ]];
 }
 
-/** In words, what two fingerprints disagree about: `gateWindowMs: 1500 here, 1000 there`. */
-export function fingerprintDifferences(here: string, there: string): readonly string[] {
-  const mine = fieldsOf(here);
-  const theirs = fieldsOf(there);
-  const differences: string[] = [];
-  for (const key of new Set([...mine.keys(), ...theirs.keys()])) {
-    const [a = 'unset', b = 'unset'] = [mine.get(key), theirs.get(key)];
-    if (a !== b) differences.push(`${key}: ${a} here, ${b} there`);
-  }
-  return differences;
-}
-
-function fieldsOf(text: string): Map<string, string> {
-  const pairs = text.split('; ').map((pair): [string, string] => {
-    const at = pair.indexOf('=');
-    return at < 0 ? [pair, ''] : [pair.slice(0, at), pair.slice(at + 1)];
-  });
-  return new Map(pairs);
-}
-
 function checkSettings(settings: ClusterSettings): void {
   if (typeof settings === 'object' && settings !== null) {
     for (const field of concealedFields) {

@@ -5,6 +5,7 @@
  * them have seen it, so of two foundings from one list at most one can ever count. Silence and refusal are no answers.
  */
 import type { Address, DialFailure, PeerIdentity, SeedAnswer } from '../transport/contract.ts';
+import { differencesText } from './fingerprint.ts';
 import type { MemberRecord } from './gossip_state.ts';
 import { compareAddress } from './member.ts';
 import {
@@ -143,7 +144,10 @@ function judge(settings: SeedingSettings, outcome: SeedAnswer | DialFailure): Se
   if (outcome.uid === settings.selfUid) return { kind: 'self' };
   for (const field of ['clusterName', 'protocol', 'fingerprint'] as const) {
     if (outcome[field] === settings[field]) continue;
-    return { kind: 'mismatch', why: `its ${field} is ${outcome[field]}, here it is ${settings[field]}` };
+    const why = field === 'fingerprint'
+      ? `its settings differ: ${differencesText(settings.fingerprint, outcome.fingerprint)}`
+      : `its ${field} is ${outcome[field]}, here it is ${settings[field]}`;
+    return { kind: 'mismatch', why };
   }
   return { kind: outcome.clusterId === undefined ? 'alone' : 'clustered', answer: outcome };
 }

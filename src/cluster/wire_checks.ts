@@ -1,4 +1,7 @@
-/** Checks of single fields that came from another node. All throw `WireError`, which names field, value and rule. */
+/**
+ * Checks of single fields that came from another node: by type first, and no code of the value is ever run. All throw
+ * `WireError`, which names field, value and rule; the value is cut short and shown without control characters.
+ */
 import { limits } from '../limits.ts';
 import { parseAddress } from '../transport/address.ts';
 import type { Address } from '../transport/contract.ts';
@@ -11,11 +14,29 @@ export function fail(field: string, value: unknown, rule: string): never {
   throw new WireError(`${field} ${shown(value)}: must be ${rule}`);
 }
 
+/** A name: text without control characters, which have no business in logs and metrics. */
 export function textOf(value: unknown, maxChars: number, field: string, minChars = 1): string {
-  if (typeof value !== 'string' || value.length < minChars || value.length > maxChars) {
-    return fail(field, value, `text of ${minChars} to ${maxChars} characters`);
+  if (typeof value !== 'string' || value.length < minChars || value.length > maxChars || hasControl(value)) {
+    return fail(field, value, `text of ${minChars} to ${maxChars} characters without control characters`);
   }
   return value;
+}
+
+/** A sentence for people, such as the message of an error: line breaks and other control characters become spaces. */
+export function proseOf(value: unknown, maxChars: number, field: string): string {
+  if (typeof value !== 'string' || value.length === 0 || value.length > maxChars) {
+    return fail(field, value, `text of 1 to ${maxChars} characters`);
+  }
+  return hasControl(value) ? value.replace(/\p{Cc}/gu, ' ') : value;
+}
+
+/** Any code unit below U+0020, or U+007F … U+009F. */
+function hasControl(text: string): boolean {
+  for (let i = 0; i < text.length; i++) {
+    const unit = text.charCodeAt(i);
+    if (unit < 0x20 || (unit >= 0x7f && unit < 0xa0)) return true;
+  }
+  return false;
 }
 
 /** A safe integer from 0 on. */
@@ -45,8 +66,9 @@ export function addressOf(value: unknown): Address {
   return port > 0 ? text : fail('address', value, 'host:port');
 }
 
-function shown(value: unknown): string {
-  if (typeof value === 'string') return JSON.stringify(value.slice(0, 64));
+/** For logs: short, and without control characters. */
+export function shown(value: unknown): string {
+  if (typeof value === 'string') return JSON.stringify(value.slice(0, 64)).replace(/\p{Cc}/gu, ' ');
   if (typeof value === 'number' || typeof value === 'boolean' || value === undefined || value === null) {
     return String(value);
   }

@@ -81,8 +81,14 @@ async function listen(
   const runtime = options.transport ? options.runtime : options.runtime ?? (await import('#runtime')).runtime;
   const made: { node?: ClusterNode } = {};
   const seedAnswer = (): SeedAnswer => made.node?.seedAnswer() ?? unjoined(options, uid);
-  const transport = options.transport?.({ uid, clusterName: options.name, roles: options.roles, seedAnswer }) ??
-    webSockets(system, options, runtime!, uid, seedAnswer);
+  const identity = {
+    uid,
+    clusterName: options.name,
+    roles: options.roles,
+    runtime: runtime?.name ?? 'memory',
+    seedAnswer,
+  };
+  const transport = options.transport?.(identity) ?? webSockets(system, options, runtime!, uid, seedAnswer);
   const remoting = new Remoting({ system, uid });
   const codec = new Codec({ refs: remoting.refs });
   let peers: LinkedPeers | undefined;

@@ -3,6 +3,7 @@
  * page. It can be mounted in an app of yours (`app.route('/node', createApp(inspection))`), or yours in it.
  */
 import { type Context, Hono } from 'hono';
+import { LineBudget } from '../actor/line_budget.ts';
 import { limits } from '../limits.ts';
 import { internalProblem, isProblem, refuse, unknownPath, wrongMethod } from './answers.ts';
 import { authorize, checkToken } from './authorization.ts';
@@ -26,14 +27,16 @@ const openReads = ['/', '/alive', '/ready', '/cluster/seed'];
 /** The routes of one node. Subscribes to its events once, for as long as the node lives. */
 export function createApp(inspection: ClusterInspection): Hono {
   const app = new Hono();
+  const lines = new LineBudget(inspection.environment);
   const feed = new EventFeed(inspection.environment, inspection.seed().uid);
   inspection.subscribe((event) => feed.publish(event));
 
   app.onError((error, context) => {
-    inspection.environment.log.error('a request failed', {
-      path: context.req.path,
-      error: error.stack ?? String(error),
-    });
+    const more = lines.take();
+    if (more !== undefined) {
+      const path = context.req.path.slice(0, limits.urlChars);
+      inspection.environment.log.error('a request failed', { path, error: error.stack ?? String(error), ...more });
+    }
     return refuse(context, internalProblem);
   });
   addGuard(app, inspection);

@@ -1,6 +1,6 @@
 /** Request bodies: bounded by what really arrives, whatever the headers say, then checked field by field. */
 import { limits } from '../limits.ts';
-import type { Problem } from './answers.ts';
+import { isProblem, type Problem } from './answers.ts';
 
 export type Fields<Name extends string> = { readonly [Field in Name]?: string };
 
@@ -15,8 +15,19 @@ function badField(message: string, hint: string): Problem {
   return { status: 400, code: 'bad-request', message, hint };
 }
 
+const cutOff: Problem = badField('body: was cut off', 'Send the whole body.');
+
+/** The body, or why there is none. A client that goes away half-way is nothing to raise an error for. */
+export async function readBody(request: Request): Promise<Uint8Array | Problem> {
+  if (Number(request.headers.get('content-length') ?? 0) > limits.httpBodyBytes) return tooLarge;
+  try {
+    return await readBytes(request) ?? tooLarge;
+  } catch {
+    return cutOff;
+  }
+}
+
 async function readBytes(request: Request): Promise<Uint8Array | undefined> {
-  if (Number(request.headers.get('content-length') ?? 0) > limits.httpBodyBytes) return undefined;
   const reader = request.body?.getReader();
   const chunks: Uint8Array[] = [];
   let size = 0;
@@ -47,8 +58,8 @@ export async function readFields<Name extends string>(
   request: Request,
   names: readonly Name[],
 ): Promise<{ fields: Fields<Name> } | Problem> {
-  const bytes = await readBytes(request);
-  if (bytes === undefined) return tooLarge;
+  const bytes = await readBody(request);
+  if (isProblem(bytes)) return bytes;
   const example = `Send {${names.map((name) => `"${name}": "…"`).join(', ')}} as application/json.`;
   let value: unknown;
   try {

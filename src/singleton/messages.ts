@@ -1,5 +1,5 @@
 /** What singletons say to each other between nodes: building envelopes, and reading them with every field checked. */
-import { countOf, fail, flagOf, listOf, textOf } from '../cluster/wire_checks.ts';
+import { countOf, fail, flagOf, listOf, proseOf, textOf } from '../cluster/wire_checks.ts';
 import { limits } from '../limits.ts';
 import type { Address } from '../transport/contract.ts';
 import type { Envelope } from '../transport/peers_contract.ts';
@@ -140,7 +140,7 @@ function readVerdict(kind: (typeof verdictKinds)[number] | undefined, body: unkn
     case 'stopping':
       return { kind };
     case 'refused':
-      return { kind, why: textOf(body, 512, 'reason') };
+      return { kind, why: proseOf(body, 512, 'reason') };
     case 'handed-over':
       return { kind, result: readResult(body, endedAt) };
     case undefined:

@@ -1,5 +1,5 @@
 /** Why a spawn did not succeed: a closed union, the same whether it was decided here or on another node. */
-import { flagOf, textOf } from '../cluster/wire_checks.ts';
+import { flagOf, proseOf, textOf } from '../cluster/wire_checks.ts';
 
 export type SpawnErrorCode =
   | 'cluster-disabled'
@@ -96,7 +96,7 @@ export function errorFields(error: SpawnError): readonly unknown[] {
 
 export function readError(fields: readonly unknown[]): SpawnError {
   const code = textOf(fields[0], 64, 'error code');
-  const message = textOf(fields[1], 1_024, 'error message');
+  const message = proseOf(fields[1], 1_024, 'error message');
   flagOf(fields[2], 'retryable');
   return spawnError(codes.has(code) ? code as SpawnErrorCode : 'leader-unavailable', message);
 }

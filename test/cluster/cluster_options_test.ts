@@ -5,9 +5,9 @@ import { OptionsError } from '../../src/actor/options.ts';
 import { normalSeed } from '../../src/cluster/cluster_option_rules.ts';
 import { ClusterOptions, type ClusterSettings } from '../../src/cluster/cluster_options.ts';
 import { KeepOldest, StaticQuorum } from '../../src/cluster/downing/mod.ts';
+import { fingerprintDifferences } from '../../src/cluster/fingerprint.ts';
 import {
   fingerprint,
-  fingerprintDifferences,
   resolveClusterOptions,
   type ResolvedClusterOptions,
 } from '../../src/cluster/resolved_cluster_options.ts';

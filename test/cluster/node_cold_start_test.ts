@@ -158,15 +158,15 @@ describe('the join', () => {
 
   test('R100: a time-out rejects once and lists each seed and why', async () => {
     const harness = new Harness();
-    const other = await harness.add('10.0.0.9:4000', [], { fingerprint: 'other' });
+    const other = await harness.add('10.0.0.9:4000', [], { fingerprint: 'f; heartbeatMs=9' });
     const late = await harness.add('10.0.0.1:4000', ['10.0.0.2:4000', other.address], { selfElection: 'never' });
     const failed = late.node.join({ timeoutMs: 3_000 }).then(() => undefined, (error) => error);
     await harness.environment.elapse(3_100);
     const error = await failed;
     assertInstanceOf(error, JoinError);
     assertStringIncludes(error.message, '10.0.0.2:4000: refused');
-    assertStringIncludes(error.message, '10.0.0.9:4000: its fingerprint is other, here it is f');
-    const warnings = harness.environment.logsAt('warn').filter((text) => text.includes('fingerprint'));
+    assertStringIncludes(error.message, '10.0.0.9:4000: its settings differ: heartbeatMs: unset here, 9 there');
+    const warnings = harness.environment.logsAt('warn').filter((text) => text.includes('settings differ'));
     assertEquals(warnings.length, 1);
   });
 

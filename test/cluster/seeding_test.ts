@@ -238,7 +238,7 @@ describe('what goes wrong', () => {
     const cases: readonly (readonly [Partial<SeedAnswer>, string])[] = [
       [{ clusterName: 'other' }, 'its clusterName is other, here it is c'],
       [{ protocol: 2 }, 'its protocol is 2, here it is 1'],
-      [{ fingerprint: 'g' }, 'its fingerprint is g, here it is f'],
+      [{ fingerprint: 'f; a=1' }, 'its settings differ: a: unset here, 1 there'],
     ];
     for (const [extra, text] of cases) {
       const node = new Node('h1:1');

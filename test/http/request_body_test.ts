@@ -21,6 +21,14 @@ describe('request bodies', () => {
     assertEquals([answer.status, answer.code], [413, 'too-large']);
     assert(cancelled);
   });
+  test('a client that goes away half-way gets 400, and nothing is thrown', async () => {
+    const broken = new ReadableStream({
+      pull: (controller) => controller.error(new Error('the connection was reset')),
+    });
+    const answer = await readFields(request(broken), ['a']);
+    assert(isProblem(answer));
+    assertEquals([answer.status, answer.message], [400, 'body: was cut off']);
+  });
   test('the limit itself is fine, one byte more is not', async () => {
     const room = limits.httpBodyBytes - '{"a":""}'.length;
     assert(!isProblem(await readFields(request(`{"a":"${'x'.repeat(room)}"}`), ['a'])));

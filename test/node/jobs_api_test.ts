@@ -73,6 +73,14 @@ describe('jobs API', () => {
     assertEquals(response.status, 413);
   });
 
+  test('another method is 405 and says which are allowed', async () => {
+    for (const [path, method, allow] of [['/jobs', 'PUT', 'GET, POST'], ['/jobs/x', 'POST', 'GET, DELETE']] as const) {
+      const response = await api(stored).request(path, { method });
+      assertEquals([response.status, response.headers.get('allow')], [405, allow]);
+      assertEquals((await response.json()).error.code, 'method-not-allowed');
+    }
+  });
+
   test('unknown job 404, full table 409, refusal of the scheduler 400, no scheduler 503', async () => {
     assertEquals((await api({ kind: 'unknown', id: 'x' }).request('/jobs/x')).status, 404);
     const refusal = { field: 'at', rule: 'must not be in the past' };
