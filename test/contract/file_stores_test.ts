@@ -6,12 +6,16 @@ import { chmod, mkdir, mkdtemp, rename, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import process from 'node:process';
 import { assertEquals, assertMatch, assertRejects } from '@std/assert';
-import { type FileStores, openFileStores } from '../../adapters/shared/file_journal/file_stores.ts';
-import { checkJournal, nodeFileSystem } from '../../adapters/shared/file_journal/mod.ts';
+import {
+  checkJournal,
+  type FileStores,
+  nodeFileSystem,
+  openFileStores,
+} from '../../adapters/shared/file_journal/mod.ts';
 import { repositoryRoot, runtimeCommand } from '../../demo/runtime_commands.ts';
 import { OptionsError } from '../../src/mod.ts';
 import { StorageError, StoreLockedError } from '../../src/persistence/mod.ts';
-import { MemoryFileSystem } from '../adapters/shared/file_journal/memory_file_system.ts';
+import { MemoryFileSystem } from '../persistence/file_journal/memory_file_system.ts';
 import { durableStateContract } from './durable_state_contract.ts';
 import { collect, eventsOf, journalContract, writerOf } from './journal_contract.ts';
 import { snapshotStoreContract } from './snapshot_store_contract.ts';

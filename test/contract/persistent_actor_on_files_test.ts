@@ -3,25 +3,18 @@ import { describe, test } from 'node:test';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { assertEquals, assertGreater, assertRejects } from '@std/assert';
-import type { LockWorld } from '../../adapters/shared/file_journal/directory_lock.ts';
 import { openFileStores } from '../../adapters/shared/file_journal/mod.ts';
 import { ActorSystem, SupervisorStrategy } from '../../src/mod.ts';
 import { everyNEvents, usePersistence } from '../../src/persistence/mod.ts';
 import { ManualEnvironment } from '../../src/testkit/manual_environment.ts';
-import { type Crash, crashes, failure, MemoryFileSystem } from '../adapters/shared/file_journal/memory_file_system.ts';
+import {
+  type Crash,
+  crashes,
+  failure,
+  lonelyWorld,
+  MemoryFileSystem,
+} from '../persistence/file_journal/memory_file_system.ts';
 import { Account, type Balance, type Command } from '../persistence/account_fixture.ts';
-
-/** Each run is a process of its own, and the one before is gone. */
-function lockWorld(pid: number): LockWorld {
-  let time = 0;
-  return {
-    self: { host: 'here', pid, uid: `uid-${pid}` },
-    now: () => time,
-    sleep: async (ms) => void (time += ms),
-    every: () => () => {},
-    lifeOf: (owner) => owner.pid === pid ? 'alive' : 'gone',
-  };
-}
 
 class Saver extends Account {
   override snapshotPolicy() {
@@ -29,9 +22,9 @@ class Saver extends Account {
   }
 }
 
-/** A process that adds 1 as often as it is told, and notes what was answered. */
+/** Each run is a process of its own, and the one before is gone. It adds 1 as often as it is told, and notes what was answered. */
 async function run(system: MemoryFileSystem, pid: number, adds: number, acked: Balance[]): Promise<void> {
-  const stores = await openFileStores('/data/stores', { system, segmentBytes: 300, lockWorld: lockWorld(pid) });
+  const stores = await openFileStores('/data/stores', { system, segmentBytes: 300, lockWorld: lonelyWorld(pid) });
   const environment = new ManualEnvironment();
   const actors = ActorSystem.create('bank', { environment });
   usePersistence(actors, stores);
@@ -84,7 +77,7 @@ describe('persistent actors on files', () => {
     // Timers of the actor system keep no process alive, and neither does a disk in memory.
     const hold = setInterval(() => {}, 1_000);
     const system = new MemoryFileSystem();
-    const stores = await openFileStores('/data/stores', { system, lockWorld: lockWorld(1) });
+    const stores = await openFileStores('/data/stores', { system, lockWorld: lonelyWorld(1) });
     const actors = ActorSystem.create('bank', { logLevel: 'off' });
     usePersistence(actors, stores);
     const supervisor = SupervisorStrategy.oneForOne({ maxRestarts: Infinity, backoff: { minMs: 10, maxMs: 40 } });

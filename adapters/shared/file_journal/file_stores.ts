@@ -1,34 +1,22 @@
-/** Everything persistent actors need, in one directory of one machine. */
-import { OptionsError } from '../../../src/mod.ts';
-import { checkNumber, type DurableStateStore, JournalDurableState } from '../../../src/persistence/mod.ts';
-import type { Codec } from '../../../src/wire/codec.ts';
-import { DirectoryLock, type LockWorld } from './directory_lock.ts';
-import { FileJournal } from './file_journal.ts';
-import { FileSnapshotStore } from './file_snapshot_store.ts';
-import type { FileSystem } from './file_system.ts';
+/** The file stores on the files of this machine. */
+import {
+  checkJournal as check,
+  type Drop,
+  type FileStores,
+  type FileStoresOptions as PureOptions,
+  type FileSystem,
+  type JournalReport,
+  type LockWorld,
+  openStores,
+  repairJournal as repair,
+} from '../../../src/persistence/file_journal/mod.ts';
 import { realLockWorld } from './lock_world.ts';
 import { nodeFileSystem } from './node_file_system.ts';
 
-export interface FileStoresOptions {
-  /** Snapshots kept for each id; 0 for all. Default 3. */
-  readonly keepSnapshots?: number;
-  /** A segment of the log that has grown to this is followed by a new one. Default 64 MiB. */
-  readonly segmentBytes?: number;
-  /** For classes of the user among events and states. */
-  readonly codec?: Codec;
-  /** Told of remains that were cut off and of tidying that failed. Default: nobody. */
-  readonly onWarning?: (message: string) => void;
+export interface FileStoresOptions extends PureOptions {
   /** For tests. Default: the real ones. */
   readonly system?: FileSystem;
   readonly lockWorld?: LockWorld;
-}
-
-export interface FileStores {
-  readonly journal: FileJournal;
-  readonly snapshots: FileSnapshotStore;
-  readonly durableState: DurableStateStore;
-  /** Lets what is under way finish, and frees the directory. */
-  close(): Promise<void>;
 }
 
 /**
@@ -37,45 +25,33 @@ export interface FileStores {
  * @throws OptionsError, StoreLockedError, StoreDamagedError, StorageError
  */
 export async function openFileStores(directory: string, options: FileStoresOptions = {}): Promise<FileStores> {
-  if (typeof directory !== 'string' || directory === '') {
-    throw new OptionsError('FileStores', 'directory', directory, 'must be a path');
-  }
-  const { system = nodeFileSystem, keepSnapshots, segmentBytes, codec, onWarning } = options;
-  if (keepSnapshots !== undefined) checkNumber('FileStoresOptions', 'keepSnapshots', keepSnapshots);
-  if (segmentBytes !== undefined) checkNumber('FileStoresOptions', 'segmentBytes', segmentBytes, 1);
-  await system.makeDirectory(directory);
-  const real = options.lockWorld === undefined ? realLockWorld() : undefined;
-  const world = options.lockWorld ?? real as LockWorld;
-  let lock: DirectoryLock | undefined;
-  const opened: { close(): Promise<void> }[] = [];
-  const close = async (): Promise<void> => {
-    for (const store of opened.splice(0)) await store.close();
-    await lock?.release();
-    real?.end();
-  };
+  const { system = nodeFileSystem, lockWorld } = options;
+  if (lockWorld !== undefined) return await openStores({ system, lockWorld }, directory, options);
+  const real = realLockWorld();
   try {
-    const taken = lock = await DirectoryLock.take(system, directory, world);
-    const common = {
-      system,
-      checkOwner: () => taken.check(),
-      ...(codec === undefined ? {} : { codec }),
-      ...(onWarning === undefined ? {} : { onWarning }),
-    };
-    const log = { ...common, ...(segmentBytes === undefined ? {} : { segmentBytes }) };
-    const journal = await FileJournal.open({ ...log, directory: `${directory}/journal` });
-    opened.push(journal);
-    const states = await FileJournal.open({ ...log, directory: `${directory}/state` });
-    opened.push(states);
-    const snapshots = await FileSnapshotStore.open({
-      ...common,
-      directory: `${directory}/snapshots`,
-      ...(keepSnapshots === undefined ? {} : { keepN: keepSnapshots }),
-    });
-    opened.push(snapshots);
-    await system.syncDirectory(directory);
-    return { journal, snapshots, durableState: new JournalDurableState(states), close };
+    const stores = await openStores({ system, lockWorld: real }, directory, options);
+    return { ...stores, close: () => stores.close().finally(real.end) };
   } catch (error) {
-    await close();
+    real.end();
     throw error;
+  }
+}
+
+/** Reads everything in `directory` and changes nothing. @throws StorageError when it cannot be read */
+export function checkJournal(directory: string): Promise<readonly JournalReport[]> {
+  return check(nodeFileSystem, directory);
+}
+
+/**
+ * Gives up what `checkJournal` says in `wouldDrop`, for each log that has it, and answers that. The bytes are kept beside,
+ * in a file ending in `.dropped`.
+ * @throws StoreLockedError while somebody has the directory open
+ */
+export async function repairJournal(directory: string): Promise<readonly Drop[]> {
+  const lockWorld = realLockWorld();
+  try {
+    return await repair({ system: nodeFileSystem, lockWorld }, directory);
+  } finally {
+    lockWorld.end();
   }
 }

@@ -1,7 +1,7 @@
 /** The real world of a directory lock: processes of this machine, timers. */
 import { hostname } from 'node:os';
 import process from 'node:process';
-import type { LockOwner, LockWorld } from './directory_lock.ts';
+import type { LockOwner, LockWorld } from '../../../src/persistence/file_journal/mod.ts';
 
 /** Locks that this process has: one with its process number and none of these is of an earlier process. */
 const open = new Set<string>();

@@ -1,8 +1,17 @@
-/** The public entry `singlet/file-journal`: stores in files, for Bun, Deno and Node. */
-export { checkJournal, type Drop, type JournalReport, repairJournal } from './check_journal.ts';
-export { FileJournal, type FileJournalOptions } from './file_journal.ts';
-export { FileSnapshotStore, type FileSnapshotStoreOptions } from './file_snapshot_store.ts';
-export { type FileStores, type FileStoresOptions, openFileStores } from './file_stores.ts';
-export type { FileHandle, FileSystem } from './file_system.ts';
-export type { CutTail } from './log_files.ts';
+/** `singlet/file-journal`: journal, snapshots and durable states in the files of one machine. */
+export { checkJournal, type FileStoresOptions, openFileStores, repairJournal } from './file_stores.ts';
 export { nodeFileSystem } from './node_file_system.ts';
+export {
+  type CutTail,
+  type Drop,
+  type FileHandle,
+  FileJournal,
+  type FileJournalOptions,
+  FileSnapshotStore,
+  type FileSnapshotStoreOptions,
+  type FileStores,
+  type FileSystem,
+  type JournalReport,
+  type LockOwner,
+  type LockWorld,
+} from '../../../src/persistence/file_journal/mod.ts';

@@ -1,7 +1,7 @@
 /** Files by `node:fs/promises`, which Bun and Deno have too. */
 import { type FileHandle as NodeHandle, mkdir, open, readdir, rename, rm } from 'node:fs/promises';
 import { StorageError } from '../../../src/persistence/mod.ts';
-import type { FileHandle, FileSystem } from './file_system.ts';
+import type { FileHandle, FileSystem } from '../../../src/persistence/file_journal/mod.ts';
 
 const flags = { read: 'r', write: 'r+', create: 'wx+' } as const;
 

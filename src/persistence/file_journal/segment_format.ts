@@ -6,7 +6,7 @@
  *   frame:   u32 mark, u32 bytes of records, u32 number of records, u32 CRC of segment number and these three, records
  *   record:  u32 length, u32 CRC of the body, body
  */
-import { crc32 } from '../../../src/wire/crc32.ts';
+import { crc32 } from '../../wire/crc32.ts';
 import { ByteReader, ByteWriter } from './bytes.ts';
 import { formatVersion } from './record.ts';
 

@@ -1,13 +1,9 @@
 import { describe, test } from 'node:test';
 import { assertEquals, assertMatch, assertRejects } from '@std/assert';
-import {
-  DirectoryLock,
-  type LockOwner,
-  type LockWorld,
-} from '../../../../adapters/shared/file_journal/directory_lock.ts';
-import { FileJournal } from '../../../../adapters/shared/file_journal/file_journal.ts';
-import { StoreLockedError } from '../../../../src/persistence/mod.ts';
-import { collect, eventsOf, writerOf } from '../../../contract/journal_contract.ts';
+import { DirectoryLock, type LockOwner, type LockWorld } from '../../../src/persistence/file_journal/directory_lock.ts';
+import { FileJournal } from '../../../src/persistence/file_journal/file_journal.ts';
+import { StoreLockedError } from '../../../src/persistence/mod.ts';
+import { collect, eventsOf, writerOf } from '../../contract/journal_contract.ts';
 import { MemoryFileSystem } from './memory_file_system.ts';
 
 /** Processes on one clock, which goes on when somebody sleeps. */

@@ -1,7 +1,7 @@
 /** Reads records back, a stretch of the file at a time, and checks each. */
-import { StoreDamagedError, type StoredEvent } from '../../../src/persistence/mod.ts';
-import type { Codec } from '../../../src/wire/codec.ts';
-import { crc32 } from '../../../src/wire/crc32.ts';
+import { StoreDamagedError, type StoredEvent } from '../mod.ts';
+import type { Codec } from '../../wire/codec.ts';
+import { crc32 } from '../../wire/crc32.ts';
 import { ByteReader } from './bytes.ts';
 import type { FileHandle } from './file_system.ts';
 import type { LogFiles } from './log_files.ts';

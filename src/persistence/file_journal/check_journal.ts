@@ -1,11 +1,10 @@
 /** Looks at a directory of file stores and says what is wrong, without changing anything unless it is asked to. */
-import { StoreDamagedError } from '../../../src/persistence/mod.ts';
+import { StoreDamagedError } from '../mod.ts';
 import { DirectoryLock } from './directory_lock.ts';
 import { type FileSystem, readFile, replaceFile } from './file_system.ts';
-import { realLockWorld } from './lock_world.ts';
+import type { FileWorld } from './file_stores.ts';
 import { type CutTail, loadLog } from './log_files.ts';
 import { decodeManifest, encodeManifest, manifestName, segmentName } from './manifest.ts';
-import { nodeFileSystem } from './node_file_system.ts';
 import { decodeRecord } from './record.ts';
 import { scanSegment } from './segment_format.ts';
 
@@ -33,10 +32,7 @@ export interface Drop {
 }
 
 /** @throws StorageError when the directory cannot be read */
-export async function checkJournal(
-  directory: string,
-  system: FileSystem = nodeFileSystem,
-): Promise<readonly JournalReport[]> {
+export async function checkJournal(system: FileSystem, directory: string): Promise<readonly JournalReport[]> {
   const reports: JournalReport[] = [];
   for (const log of ['journal', 'state'] as const) {
     if ((await system.list(directory)).includes(log)) reports.push(await checkLog(system, directory, log));
@@ -49,12 +45,11 @@ export async function checkJournal(
  * in a file ending in `.dropped`.
  * @throws StoreLockedError while somebody has the directory open
  */
-export async function repairJournal(directory: string, system: FileSystem = nodeFileSystem): Promise<readonly Drop[]> {
-  const world = realLockWorld();
-  const lock = await DirectoryLock.take(system, directory, world);
+export async function repairJournal({ system, lockWorld }: FileWorld, directory: string): Promise<readonly Drop[]> {
+  const lock = await DirectoryLock.take(system, directory, lockWorld);
   try {
     const drops: Drop[] = [];
-    for (const { wouldDrop, log } of await checkJournal(directory, system)) {
+    for (const { wouldDrop, log } of await checkJournal(system, directory)) {
       if (wouldDrop === undefined) continue;
       await drop(system, `${directory}/${log}`, wouldDrop);
       drops.push(wouldDrop);
@@ -62,7 +57,6 @@ export async function repairJournal(directory: string, system: FileSystem = node
     return drops;
   } finally {
     await lock.release();
-    world.end();
   }
 }
 

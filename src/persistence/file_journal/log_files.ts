@@ -1,5 +1,5 @@
 /** The files of a log: opening them after whatever happened, writing frames, sealing, dropping. */
-import { StorageError, StoreDamagedError } from '../../../src/persistence/mod.ts';
+import { StorageError, StoreDamagedError } from '../mod.ts';
 import { type FileHandle, type FileSystem, readFile, replaceFile, writeAll } from './file_system.ts';
 import { LogIndex } from './log_index.ts';
 import {

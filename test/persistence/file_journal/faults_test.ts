@@ -1,13 +1,13 @@
 /** Disks that are full, broken, read-only, missing or damaged. */
 import { describe, test } from 'node:test';
 import { assertEquals, assertMatch, assertRejects } from '@std/assert';
-import { checkJournal, repairJournal } from '../../../../adapters/shared/file_journal/check_journal.ts';
-import { FileJournal } from '../../../../adapters/shared/file_journal/file_journal.ts';
-import { FileSnapshotStore } from '../../../../adapters/shared/file_journal/file_snapshot_store.ts';
-import { segmentName } from '../../../../adapters/shared/file_journal/manifest.ts';
-import { StorageError, StoreDamagedError } from '../../../../src/persistence/mod.ts';
-import { collect, eventsOf, writerOf } from '../../../contract/journal_contract.ts';
-import { crashes, failure, MemoryFileSystem } from './memory_file_system.ts';
+import { checkJournal, repairJournal } from '../../../src/persistence/file_journal/check_journal.ts';
+import { FileJournal } from '../../../src/persistence/file_journal/file_journal.ts';
+import { FileSnapshotStore } from '../../../src/persistence/file_journal/file_snapshot_store.ts';
+import { segmentName } from '../../../src/persistence/file_journal/manifest.ts';
+import { StorageError, StoreDamagedError } from '../../../src/persistence/mod.ts';
+import { collect, eventsOf, writerOf } from '../../contract/journal_contract.ts';
+import { crashes, failure, lonelyWorld, MemoryFileSystem } from './memory_file_system.ts';
 
 const directory = '/data/journal';
 const warnings: string[] = [];
@@ -168,7 +168,7 @@ describe('file journal: damage', () => {
   test('damage in the middle is refused with its position, whatever byte it hits', async () => {
     const { system, path } = await written(4);
     const good = system.content(path).slice();
-    const report = await checkJournal('/data', system);
+    const report = await checkJournal(system, '/data');
     assertEquals(report[0]?.damage, undefined);
     for (let at = 0; at < good.length; at += 1) {
       system.put(path, changed(good, (copy) => copy[at] = (copy[at] as number) ^ 0x10));
@@ -221,14 +221,14 @@ describe('file journal: damage', () => {
     const text = new TextDecoder('latin1').decode(good);
     const at = text.indexOf('event 3');
     system.put(path, changed(good, (copy) => copy[at] = 0));
-    const [report] = await checkJournal('/data', system);
+    const [report] = await checkJournal(system, '/data');
     assertEquals(report?.damage?.path, path);
     assertEquals(report?.wouldDrop?.readableEvents, ['a: 4-4', 'a: 5-5']);
     assertEquals(report?.wouldDrop?.bytes, good.length - (report?.damage?.position ?? 0));
-    const dropped = await repairJournal('/data', system);
+    const dropped = await repairJournal({ system, lockWorld: lonelyWorld() }, '/data');
     assertEquals(dropped.length, 1);
     assertEquals(system.content(`${path}.dropped`).length, report?.wouldDrop?.bytes);
-    assertEquals((await checkJournal('/data', system))[0]?.damage, undefined);
+    assertEquals((await checkJournal(system, '/data'))[0]?.damage, undefined);
     assertEquals(await payloads(await open(system)), ['event 1', 'event 2']);
   });
 

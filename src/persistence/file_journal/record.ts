@@ -1,5 +1,5 @@
 /** What is in the log: the records, and their bytes. */
-import type { HeldClaim } from '../../../src/persistence/mod.ts';
+import type { HeldClaim } from '../mod.ts';
 import { ByteReader, ByteWriter } from './bytes.ts';
 
 /** Of the files. Readers refuse a newer one. */

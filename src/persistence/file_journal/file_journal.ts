@@ -1,5 +1,5 @@
 /** A journal in files. Many actors share one log, and one sync makes the appends of all of them durable. */
-import { limits } from '../../../src/limits.ts';
+import { limits } from '../../limits.ts';
 import {
   checkAppend,
   checkFence,
@@ -19,8 +19,8 @@ import {
   type StoredEvent,
   type TaggedEvent,
   type Writer,
-} from '../../../src/persistence/mod.ts';
-import { Codec } from '../../../src/wire/codec.ts';
+} from '../mod.ts';
+import { Codec } from '../../wire/codec.ts';
 import type { FileSystem } from './file_system.ts';
 import { GroupCommit, type Outcome, type Task } from './group_commit.ts';
 import { type CutTail, loadLog, LogFiles } from './log_files.ts';

@@ -1,6 +1,7 @@
 /** A file system in memory that can fail, and that can be looked at as a crash would leave it. */
-import type { FileHandle, FileSystem } from '../../../../adapters/shared/file_journal/file_system.ts';
-import { StorageError } from '../../../../src/persistence/mod.ts';
+import type { LockWorld } from '../../../src/persistence/file_journal/directory_lock.ts';
+import type { FileHandle, FileSystem } from '../../../src/persistence/file_journal/file_system.ts';
+import { StorageError } from '../../../src/persistence/mod.ts';
 
 class Inode {
   content = new Uint8Array(0);
@@ -186,4 +187,16 @@ export class Crashed extends Error {}
 
 export function failure(code: string, path: string): StorageError {
   return new StorageError(`cannot use ${path} (${code})`, code);
+}
+
+/** For the locks of a process that exists by itself: a clock that goes on when somebody sleeps. */
+export function lonelyWorld(pid = 1): LockWorld {
+  let time = 0;
+  return {
+    self: { host: 'here', pid, uid: `uid-${pid}` },
+    now: () => time,
+    sleep: async (ms) => void (time += ms),
+    every: () => () => {},
+    lifeOf: (owner) => owner.pid === pid ? 'alive' : 'gone',
+  };
 }

@@ -1,7 +1,7 @@
 import { test } from 'node:test';
 import { assertEquals } from '@std/assert';
-import { GroupCommit, type Task } from '../../../../adapters/shared/file_journal/group_commit.ts';
-import { deferred } from '../../../actor/system_fixture.ts';
+import { GroupCommit, type Task } from '../../../src/persistence/file_journal/group_commit.ts';
+import { deferred } from '../../actor/system_fixture.ts';
 
 interface Numbered extends Task {
   readonly number: number;

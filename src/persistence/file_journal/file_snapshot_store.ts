@@ -1,5 +1,5 @@
 /** Snapshots in files: one directory per id, one file per snapshot, each written beside its place and renamed. */
-import { limits } from '../../../src/limits.ts';
+import { limits } from '../../limits.ts';
 import {
   checkNumber,
   checkPersistenceId,
@@ -8,9 +8,9 @@ import {
   type SnapshotStore,
   type SnapshotStoreOptions,
   StorageError,
-} from '../../../src/persistence/mod.ts';
-import { Codec } from '../../../src/wire/codec.ts';
-import { crc32 } from '../../../src/wire/crc32.ts';
+} from '../mod.ts';
+import { Codec } from '../../wire/codec.ts';
+import { crc32 } from '../../wire/crc32.ts';
 import { ByteReader, ByteWriter } from './bytes.ts';
 import { type FileSystem, readFile, replaceFile } from './file_system.ts';
 

@@ -1,9 +1,9 @@
 /** A crash at every byte that is written and at every operation between. */
 import { describe, test } from 'node:test';
 import { assertEquals, assertGreater } from '@std/assert';
-import { FileJournal } from '../../../../adapters/shared/file_journal/file_journal.ts';
-import { FileSnapshotStore } from '../../../../adapters/shared/file_journal/file_snapshot_store.ts';
-import { collect, eventsOf, writerOf } from '../../../contract/journal_contract.ts';
+import { FileJournal } from '../../../src/persistence/file_journal/file_journal.ts';
+import { FileSnapshotStore } from '../../../src/persistence/file_journal/file_snapshot_store.ts';
+import { collect, eventsOf, writerOf } from '../../contract/journal_contract.ts';
 import { type Crash, crashes, MemoryFileSystem } from './memory_file_system.ts';
 
 const directory = '/data';

@@ -4,7 +4,7 @@
  * owner has not shown life for a while on the watcher's own monotonic clock. An owner that was taken for dead finds out
  * before it acknowledges anything: what it wrote went to a segment that its successor no longer reads beyond its end.
  */
-import { StorageError, StoreLockedError } from '../../../src/persistence/mod.ts';
+import { StorageError, StoreLockedError } from '../mod.ts';
 import { type FileSystem, readFile, writeAll } from './file_system.ts';
 
 /** What the lock takes from the world. */

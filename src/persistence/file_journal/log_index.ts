@@ -1,5 +1,5 @@
 /** What a log has, in memory: for each id its numbers and where its events are. */
-import { type HeldClaim, StoreDamagedError } from '../../../src/persistence/mod.ts';
+import { type HeldClaim, StoreDamagedError } from '../mod.ts';
 import type { HeadRecord } from './manifest.ts';
 import type { LogRecord } from './record.ts';
 

@@ -2,8 +2,8 @@
  * The manifest of a log: which segments it has, how long the sealed ones are, and what is known of each id apart from its
  * events, so that this survives when segments go.
  */
-import { StoreDamagedError } from '../../../src/persistence/mod.ts';
-import { crc32 } from '../../../src/wire/crc32.ts';
+import { StoreDamagedError } from '../mod.ts';
+import { crc32 } from '../../wire/crc32.ts';
 import { ByteReader, ByteWriter } from './bytes.ts';
 import { decodeRecord, encodeRecord, formatVersion, type LogRecord } from './record.ts';
 

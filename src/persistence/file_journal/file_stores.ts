@@ -1,0 +1,79 @@
+/** Everything persistent actors need, in one directory of one machine. */
+import { OptionsError } from '../../actor/options.ts';
+import { checkNumber, type DurableStateStore, JournalDurableState } from '../mod.ts';
+import type { Codec } from '../../wire/codec.ts';
+import { DirectoryLock, type LockWorld } from './directory_lock.ts';
+import { FileJournal } from './file_journal.ts';
+import { FileSnapshotStore } from './file_snapshot_store.ts';
+import type { FileSystem } from './file_system.ts';
+
+export interface FileStoresOptions {
+  /** Snapshots kept for each id; 0 for all. Default 3. */
+  readonly keepSnapshots?: number;
+  /** A segment of the log that has grown to this is followed by a new one. Default 64 MiB. */
+  readonly segmentBytes?: number;
+  /** For classes of the user among events and states. */
+  readonly codec?: Codec;
+  /** Told of remains that were cut off and of tidying that failed. Default: nobody. */
+  readonly onWarning?: (message: string) => void;
+}
+
+/** What the stores take from the world. */
+export interface FileWorld {
+  readonly system: FileSystem;
+  readonly lockWorld: LockWorld;
+}
+
+export interface FileStores {
+  readonly journal: FileJournal;
+  readonly snapshots: FileSnapshotStore;
+  readonly durableState: DurableStateStore;
+  /** Lets what is under way finish, and frees the directory. */
+  close(): Promise<void>;
+}
+
+/** @throws OptionsError, StoreLockedError, StoreDamagedError, StorageError */
+export async function openStores(
+  { system, lockWorld }: FileWorld,
+  directory: string,
+  options: FileStoresOptions = {},
+): Promise<FileStores> {
+  if (typeof directory !== 'string' || directory === '') {
+    throw new OptionsError('FileStores', 'directory', directory, 'must be a path');
+  }
+  const { keepSnapshots, segmentBytes, codec, onWarning } = options;
+  if (keepSnapshots !== undefined) checkNumber('FileStoresOptions', 'keepSnapshots', keepSnapshots);
+  if (segmentBytes !== undefined) checkNumber('FileStoresOptions', 'segmentBytes', segmentBytes, 1);
+  await system.makeDirectory(directory);
+  let lock: DirectoryLock | undefined;
+  const opened: { close(): Promise<void> }[] = [];
+  const close = async (): Promise<void> => {
+    for (const store of opened.splice(0)) await store.close();
+    await lock?.release();
+  };
+  try {
+    const taken = lock = await DirectoryLock.take(system, directory, lockWorld);
+    const common = {
+      system,
+      checkOwner: () => taken.check(),
+      ...(codec === undefined ? {} : { codec }),
+      ...(onWarning === undefined ? {} : { onWarning }),
+    };
+    const log = { ...common, ...(segmentBytes === undefined ? {} : { segmentBytes }) };
+    const journal = await FileJournal.open({ ...log, directory: `${directory}/journal` });
+    opened.push(journal);
+    const states = await FileJournal.open({ ...log, directory: `${directory}/state` });
+    opened.push(states);
+    const snapshots = await FileSnapshotStore.open({
+      ...common,
+      directory: `${directory}/snapshots`,
+      ...(keepSnapshots === undefined ? {} : { keepN: keepSnapshots }),
+    });
+    opened.push(snapshots);
+    await system.syncDirectory(directory);
+    return { journal, snapshots, durableState: new JournalDurableState(states), close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
