@@ -1,4 +1,4 @@
-/** The public entry `singlet/postgres`: stores for more than one machine. Bring a client: `postgres` or `pg`. */
+/** The public entry `singlet/postgres`: stores and a lease for more than one machine. Bring a client: `postgres` or `pg`. */
 import { type DurableStateStore, JournalDurableState } from '../../src/persistence/mod.ts';
 import type { Codec } from '../../src/wire/codec.ts';
 import { PostgresJournal } from './postgres_journal.ts';
@@ -7,6 +7,12 @@ import type { PostgresQuery } from './query.ts';
 import { createPostgresSchema } from './schema.ts';
 
 export { PostgresJournal, type PostgresJournalOptions } from './postgres_journal.ts';
+export {
+  type PostgresExpiry,
+  PostgresLease,
+  type PostgresLeaseSettings,
+  PostgresLeaseStore,
+} from './postgres_lease.ts';
 export { PostgresSnapshotStore, type PostgresSnapshotStoreOptions } from './postgres_snapshot_store.ts';
 export { nodePg, type NodePgPool, postgresJs, type PostgresJsClient, type PostgresQuery, type Row } from './query.ts';
 export { createPostgresSchema, postgresSchemaVersion, schemaVersion } from './schema.ts';

@@ -24,16 +24,21 @@ const steps: readonly ((prefix: string) => string)[] = [
     create table ${prefix}snapshots (
       id text collate "C" not null, seq bigint not null, version bigint not null, state bytea not null,
       primary key (id, seq));`,
+  (prefix) => `
+    create table ${prefix}leases (
+      name text collate "C" primary key, owner text not null, token bigint not null, previous bigint not null,
+      attempt bigint not null, renewals bigint not null, ttl_ms bigint not null, renewed_at timestamptz not null,
+      free boolean not null);`,
 ];
 
 /** The version that this program works with. */
 export const schemaVersion = steps.length;
 
 /** Names go into statements, so they are plain. @throws OptionsError */
-export function checkPrefix(prefix: string): void {
+export function checkPrefix(prefix: string, family = 'PostgresStores'): void {
   if (typeof prefix === 'string' && /^(?:[a-z_][a-z0-9_]{0,40}\.)?[a-z_][a-z0-9_]{0,29}$/.test(prefix)) return;
   const rule = 'must be lower-case letters, digits and _, at most 30, with a schema and a dot before it if need be';
-  throw new OptionsError('PostgresStores', 'prefix', prefix, rule);
+  throw new OptionsError(family, 'prefix', prefix, rule);
 }
 
 /**
