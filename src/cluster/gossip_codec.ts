@@ -63,7 +63,12 @@ export function encodeRecord(record: MemberRecord): unknown {
     [...record.roles],
     record.runtime,
     record.appVersion,
-    [...record.started].map(([name, { generation, role }]) => [name, generation, role ?? null]),
+    [...record.started].map(([name, { generation, role, placement }]) => [
+      name,
+      generation,
+      role ?? null,
+      placement === 'spread',
+    ]),
     [...record.hosting].map(([name, { epoch, plannedSince, since }]) => [name, epoch, plannedSince, since]),
   ];
 }
@@ -132,12 +137,13 @@ export function decodeRoles(wire: unknown): readonly string[] {
 function decodeStarted(wire: unknown): ReadonlyMap<string, StartedRecord> {
   const started = new Map<string, StartedRecord>();
   for (const item of listOf(wire, limits.singletons, 'started')) {
-    const fields = tupleOf(item, 3, 'started');
+    const fields = tupleOf(item, 4, 'started');
     const role = fields[2] === null ? undefined : textOf(fields[2], limits.roleChars, 'role');
-    started.set(textOf(fields[0], limits.typeNameChars, 'singleton'), {
-      generation: countOf(fields[1], 'generation'),
-      role,
-    });
+    const record: StartedRecord = { generation: countOf(fields[1], 'generation'), role };
+    started.set(
+      textOf(fields[0], limits.typeNameChars, 'singleton'),
+      flagOf(fields[3], 'spread') ? { ...record, placement: 'spread' } : record,
+    );
   }
   return started;
 }

@@ -35,6 +35,8 @@ export interface StartedRecord {
   readonly generation: number;
   /** The role its starter asked for, if any. */
   readonly role: string | undefined;
+  /** Where its starter wants it to be; absent: on the oldest member. */
+  readonly placement?: 'spread';
 }
 
 /** A versioned piece of cluster-wide state (operator pins, registrations): the higher version wins, then the larger uid. */

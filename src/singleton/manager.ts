@@ -37,6 +37,7 @@ export const defaultManagerConfig: ManagerConfig = {
   stopTimeoutMs: 10_000,
   lease: false,
   acquireRetryIntervalMs: 5_000,
+  drawAfterMs: 1_000,
   keepResultMs: 60_000,
 };
 
@@ -54,6 +55,7 @@ export function initialManager(name: string, selfUid: string, selfAddress: strin
     latched: false,
     withdrawn: false,
     leaving: false,
+    awaitsDraw: false,
     attempts: 0,
   };
 }
@@ -98,7 +100,7 @@ function apply(draft: Draft, event: ManagerEvent): void {
       return;
     case 'start':
       draft.patch({ started: event.record, config: event.config, latched: false, withdrawn: false });
-      return;
+      return awaitDraw(draft);
     case 'stop':
       draft.patch({ started: undefined });
       return;
@@ -151,9 +153,17 @@ function onTimer(draft: Draft, timer: TimerName): void {
       return onStopTimeout(draft);
     case 'kept':
       return draft.dropKept();
+    case 'draw':
+      return draft.patch({ awaitsDraw: false });
     default:
       return timer satisfies never;
   }
+}
+
+function awaitDraw(draft: Draft): void {
+  const awaitsDraw = draft.state.started?.placement === 'spread';
+  draft.patch({ awaitsDraw });
+  if (awaitsDraw) draft.setTimer('draw', draft.state.config.drawAfterMs);
 }
 
 /** Brings the phase in line with the view; runs after every event, so that no event can be missed for good. */

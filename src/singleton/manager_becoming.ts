@@ -1,5 +1,6 @@
 /** Becoming host: ask everybody, start only when all have confirmed that nothing runs there (rule 9). */
 import type { Member } from '../cluster/member.ts';
+import { placedUid, placementOf } from './host.ts';
 import type { Draft } from './manager_draft.ts';
 import type { Attempt, HandOverReport, HandOverResult, ManagerEvent, ReplyKind } from './manager_state.ts';
 
@@ -55,6 +56,11 @@ function request(draft: Draft, attempt: Attempt, member: Member): void {
     nonce: attempt.nonce,
     epoch: draft.nextEpoch(),
   });
+}
+
+export function askNow(draft: Draft, attempt: Attempt, uid: string): void {
+  const member = couldHost(draft).find((candidate) => candidate.uid === uid && candidate.status !== 'down');
+  if (member !== undefined) request(draft, attempt, member);
 }
 
 export function onResend(draft: Draft): void {
@@ -203,7 +209,15 @@ function start(
   draft.clearTimer('acquire');
   draft.sawEpoch(epoch, epoch);
   draft.enter({ kind: 'hosting', epoch, plannedSince, instance: 'starting', runningSince: undefined, failures: 0 });
+  takePlace(draft);
   draft.effect({ kind: 'start-instance', epoch, plannedSince, previous, keepFilter: false, report });
+}
+
+/** Where it is spread: before the instance starts, so that nobody who comes from now on can be drawn instead. */
+function takePlace(draft: Draft): void {
+  const { view, state: { name, selfUid } } = draft;
+  if (placementOf(view, name) !== 'spread' || placedUid(view, name) === selfUid) return;
+  draft.effect({ kind: 'take-place' });
 }
 
 /** Gives the attempt up; those asked are told, so that what they offered is theirs again. */

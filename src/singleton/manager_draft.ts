@@ -1,7 +1,7 @@
 /** A transition in the making: the state so far and the effects so far. Lives only inside one call of `manage`. */
 import type { MembershipView } from '../cluster/member.ts';
 import { limits } from '../limits.ts';
-import { hostOf } from './host.ts';
+import { hostOf, neverPlaced } from './host.ts';
 import type { HandOverResult, ManagerEffect, ManagerState, Phase, TimerName } from './manager_state.ts';
 
 export class Draft {
@@ -31,6 +31,7 @@ export class Draft {
   shouldHost(): boolean {
     const { state, view } = this;
     if (!state.started || state.latched || state.leaving || view.self.status !== 'up') return false;
+    if (state.awaitsDraw && neverPlaced(view, state.name)) return false;
     return hostOf(view, state.name)?.uid === state.selfUid;
   }
 

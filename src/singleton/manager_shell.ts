@@ -6,6 +6,7 @@ import type { HostingClaim } from '../cluster/member.ts';
 import type { Lease } from '../coordination/lease.ts';
 import { DeliveryHost, type DeliveryHostPort } from './delivery_host.ts';
 import { SingletonHandOver, SingletonHosted, SingletonHostedAnyway, SingletonStopped } from './events.ts';
+import { placeKey } from './host.ts';
 import { Instance } from './instance.ts';
 import { LeaseKeeper, type LeaseReport } from './lease_keeper.ts';
 import { initialManager, manage } from './manager.ts';
@@ -135,6 +136,8 @@ export class ManagerShell {
       case 'kill-instance':
         if (this.#instance?.epoch === effect.epoch) this.#instance.kill();
         return;
+      case 'take-place':
+        return this.#port.node.writeEntry(placeKey(this.name), this.#port.node.uid);
       case 'set-timer':
         return this.#setTimer(effect.timer, effect.ms, effect.jitter);
       case 'clear-timer':

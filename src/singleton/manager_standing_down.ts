@@ -1,6 +1,6 @@
 /** Standing down: whom to obey, stopping the instance, and the custody of what it leaves behind. */
 import { mayBeNextHost } from './host.ts';
-import { abandonAttempt } from './manager_becoming.ts';
+import { abandonAttempt, askNow } from './manager_becoming.ts';
 import type { Draft } from './manager_draft.ts';
 import type { Asker, StopCause, Verdict } from './manager_state.ts';
 
@@ -50,6 +50,8 @@ export function onWithdrawn(draft: Draft, uid: string, nonce: string): void {
   if ((phase.kind === 'handing-over' || phase.kind === 'stopping') && phase.asker?.nonce === nonce) {
     draft.enter({ ...phase, asker: undefined });
   }
+  // It refused because it was about to host itself: now it will answer, and perhaps only now, since it may be leaving.
+  if (phase.kind === 'becoming-host' && phase.attempt.replies.get(uid) === 'refused') askNow(draft, phase.attempt, uid);
   if (kept) draft.patch({ kept: { ...kept, offeredTo: kept.offeredTo.filter((other) => other !== uid) } });
 }
 

@@ -16,6 +16,8 @@ export interface ManagerConfig {
   readonly stopTimeoutMs: number;
   readonly lease: boolean;
   readonly acquireRetryIntervalMs: number;
+  /** A spread singleton that was never hosted waits so long after its start here, so that others can be drawn as well. */
+  readonly drawAfterMs: number;
   /** How long the result of a hand-over is kept for whoever asks. */
   readonly keepResultMs: number;
 }
@@ -104,6 +106,8 @@ export interface ManagerState {
   /** After too many failures: other nodes are told that this one cannot host, for a while. */
   readonly withdrawn: boolean;
   readonly leaving: boolean;
+  /** From its start until the draw: this node is no candidate of the first draw yet. */
+  readonly awaitsDraw: boolean;
   /** Attempts made, for nonces. */
   readonly attempts: number;
 }
@@ -147,7 +151,7 @@ export type ManagerEvent =
   | { readonly kind: 'lease-lost'; readonly why: string }
   | { readonly kind: 'timer'; readonly timer: TimerName };
 
-export type TimerName = 'resend' | 'hand-over-timeout' | 'restart' | 'acquire' | 'stop-timeout' | 'kept';
+export type TimerName = 'resend' | 'hand-over-timeout' | 'restart' | 'acquire' | 'stop-timeout' | 'kept' | 'draw';
 
 export interface HandOverReport {
   readonly from: Address | undefined;
@@ -178,6 +182,8 @@ export type ManagerEffect =
   }
   | { readonly kind: 'stop-instance'; readonly epoch: number; readonly collect: boolean }
   | { readonly kind: 'kill-instance'; readonly epoch: number }
+  /** It is spread, and from now on it is here: the cluster's record of its place is out of date. */
+  | { readonly kind: 'take-place' }
   | { readonly kind: 'set-timer'; readonly timer: TimerName; readonly ms: number; readonly jitter?: number }
   | { readonly kind: 'clear-timer'; readonly timer: TimerName }
   | { readonly kind: 'acquire-lease' }

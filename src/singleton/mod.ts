@@ -6,6 +6,7 @@ export { SingletonRegistry, SingletonStateError } from './registry.ts';
 export * from './spawn_errors.ts';
 export type { SpawnSingletonOptions } from './spawn.ts';
 export type { SpawnSupervisor } from './spawn_registration.ts';
+export type { Placement } from './host.ts';
 export { StartSingletonOptions, type StartSingletonSettings } from './start_options.ts';
 export type { TaskSchedule } from './schedule.ts';
 export { singletonTask, type TaskRun } from './task.ts';

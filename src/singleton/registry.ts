@@ -3,7 +3,7 @@ import type { Actor, ActorOrFactory } from '../actor/actor.ts';
 import type { ActorRef } from '../actor/ref.ts';
 import type { ActorSystem } from '../actor/system.ts';
 import type { MembershipNode } from '../cluster/contract.ts';
-import { eligibleHosts, hostOf, pinKey, roleOf } from './host.ts';
+import { eligibleHosts, freshPlace, hostOf, pinKey, placedUid, placeKey, placementOf, roleOf } from './host.ts';
 import { managerPath } from './instance.ts';
 import type { SingletonKey } from './key.ts';
 import type { KindName } from './kinds.ts';
@@ -142,6 +142,24 @@ export class SingletonRegistry {
     this.#node.writeEntry(pinKey(typeName), target.uid);
   }
 
+  /**
+   * Puts every spread singleton where it would be if all of them were started now, for the first time, on the members there
+   * are: for after a scale-up, which moves nothing by itself. Each move is an ordinary hand-over; what `move` has pinned
+   * stays. Returns the names that move, each with the address of its next host.
+   */
+  rebalance(): ReadonlyMap<string, string> {
+    const view = this.#node.view();
+    const names = new Set(view.members.flatMap(({ started }) => [...started.keys()]));
+    const moves = new Map<string, string>();
+    for (const name of names) {
+      const fresh = freshPlace(view, name);
+      if (fresh === undefined || placedUid(view, name) === fresh.uid) continue;
+      this.#node.writeEntry(placeKey(name), fresh.uid);
+      moves.set(name, fresh.address);
+    }
+    return moves;
+  }
+
   /** Every singleton this node knows of, for inspection. */
   all(): Iterable<Singleton> {
     return this.#set.all();
@@ -172,17 +190,25 @@ export class SingletonRegistry {
         `singleton ${start.typeName} is still stopping on this node; start it when it has stopped`,
       );
     }
-    const role = roleOf(this.#node.view(), start.typeName);
-    if (role !== start.role && this.#node.view().members.some((member) => member.started.has(start.typeName))) {
-      this.#node.environment.log.warn(
-        `singleton ${start.typeName}: started with role ${start.role ?? 'none'}, but its oldest starter says ${
-          role ?? 'none'
-        }, which counts`,
-      );
-    }
+    this.#warnOfOthers(start);
     this.#system.spawnSystem(managerPath(start.typeName), () => new ManagerActor(), {});
     this.#set.begin(singleton, start);
     return singleton.ref;
+  }
+
+  /** Role and placement are those of the oldest member that has started it. */
+  #warnOfOthers({ typeName, role, placement }: ResolvedStart<any>): void {
+    const view = this.#node.view();
+    if (!view.members.some((member) => member.started.has(typeName))) return;
+    const differing = [
+      ['role', role ?? 'none', roleOf(view, typeName) ?? 'none'],
+      ['placement', placement, placementOf(view, typeName)],
+    ].filter(([, own, counts]) => own !== counts);
+    for (const [what, own, counts] of differing) {
+      this.#node.environment.log.warn(
+        `singleton ${typeName}: started with ${what} ${own}, but its oldest starter says ${counts}, which counts`,
+      );
+    }
   }
 
   #stopManager(name: string): void {

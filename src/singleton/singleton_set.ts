@@ -128,7 +128,8 @@ export class SingletonSet {
     manager.start = start;
     proxy.configure(start);
     this.#generation += 1;
-    const record = { generation: this.#generation, role: start.role };
+    const spread = start.placement === 'spread' ? { placement: start.placement } : {};
+    const record: StartedRecord = { generation: this.#generation, role: start.role, ...spread };
     manager.feed({ kind: 'start', record, config: this.#config(start) });
     this.publish();
     // The capability is published by now; the view that has it decides who hosts.

@@ -4,6 +4,7 @@ import { checkOptions, OptionsError, type Rules, rules } from '../actor/options.
 import { checkSpawnOptions, type SpawnOptions } from '../actor/spawn_options.ts';
 import type { Lease, LeaseFactory } from '../coordination/lease.ts';
 import { limits } from '../limits.ts';
+import type { Placement } from './host.ts';
 import { checkRole, checkTypeName } from './key.ts';
 import type { DeliveryMode, OverflowPolicy } from './sender_stream.ts';
 
@@ -41,6 +42,12 @@ export interface StartSingletonSettings<T = unknown> {
   readonly restartOnTermination?: boolean;
   /** Unexpected ends within a minute after which the singleton moves to another member. Default 5. */
   readonly moveAfterFailures?: number;
+  /**
+   * Which of the members that may host does. Default `oldest`. `spread`: many singletons share the members; each is put on
+   * one of them by rendezvous hashing when it is hosted for the first time or its member has gone, and stays there whoever
+   * joins, until an operator moves it or `cluster.singleton.rebalance` puts all of them anew.
+   */
+  readonly placement?: Placement;
   /** An instance that has not stopped by then is killed. Default 10 000 ms. */
   readonly stopTimeoutMs?: number;
   /** Supervision and stash of the instance; a bounded mailbox is refused, since the senders' credits bound it. */
@@ -75,6 +82,7 @@ const settingRules: Rules<StartSingletonSettings<any>> = {
   maxHandOverStateBytes: rules.integer(0, limits.handOverStateBytes),
   restartOnTermination: rules.boolean,
   moveAfterFailures: rules.integer(1, 1_000),
+  placement: rules.oneOf('oldest', 'spread'),
   stopTimeoutMs: rules.durationMs(1),
   actorOptions: rules.object,
 };
@@ -134,6 +142,9 @@ export class StartSingletonOptions<T = unknown> {
   withMoveAfterFailures(moveAfterFailures: number): StartSingletonOptions<T> {
     return this.#with({ moveAfterFailures });
   }
+  withPlacement(placement: Placement): StartSingletonOptions<T> {
+    return this.#with({ placement });
+  }
   withStopTimeoutMs(stopTimeoutMs: number): StartSingletonOptions<T> {
     return this.#with({ stopTimeoutMs });
   }
@@ -179,6 +190,7 @@ export function resolveStart<T>(settings: StartSingletonSettings<T>): ResolvedSt
     maxHandOverStateBytes: settings.maxHandOverStateBytes ?? 1024 * 1024,
     restartOnTermination: settings.restartOnTermination ?? true,
     moveAfterFailures: settings.moveAfterFailures ?? 5,
+    placement: settings.placement ?? 'oldest',
     stopTimeoutMs: settings.stopTimeoutMs ?? 10_000,
     actorOptions: settings.actorOptions ?? {},
   };

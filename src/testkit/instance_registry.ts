@@ -11,6 +11,7 @@
  *
  * 5. With leases (`leased`) nothing excuses two: no start is announced as `host-anyway`, epochs grow from handler to handler
  *    over all clusters, and what passes the fence at the end of a handler does so before a younger instance handles.
+ * 6. In runs in which nodes only join, an instance comes into being where the one before was (S4).
  *
  * A start that was announced as `host-anyway` is excused from rules 1 to 3 against the instances that existed then. So are
  * two instances for which `forked` answers true; they are counted.
@@ -50,6 +51,7 @@ export class InstanceRegistry {
   #order = 0;
   #forked: (older: Instance, younger: Instance) => boolean;
   #leases: LeaseRules | undefined;
+  #stays: (singleton: string) => boolean;
   /** With leases: the largest epoch that has handled a message. */
   #handledEpochs = new Map<string, number>();
 
@@ -58,11 +60,13 @@ export class InstanceRegistry {
     plannedOnly: boolean,
     forked: (older: Instance, younger: Instance) => boolean = () => false,
     leases?: LeaseRules,
+    stays: (singleton: string) => boolean = () => false,
   ) {
     this.#world = world;
     this.#plannedOnly = plannedOnly;
     this.#forked = forked;
     this.#leases = leases;
+    this.#stays = stays;
   }
 
   /** A constructor has run. */
@@ -81,6 +85,10 @@ export class InstanceRegistry {
       terminatedAt: undefined,
     };
     for (const older of instances) this.#checkBirth(older, instance);
+    const last = instances.at(-1);
+    if (last !== undefined && last.process !== process && this.#stays(singleton)) {
+      this.#broken('S4', instance, `comes into being although nobody has left since ${describe(last)}`);
+    }
     instances.push(instance);
     this.statistics.instances++;
     this.#world.record('born', process.name, singleton);

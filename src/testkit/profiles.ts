@@ -14,6 +14,8 @@ export interface Profile {
   readonly loopback: number;
   /** True when every move in such a run is planned: nothing may be lost, duplicated or reordered. */
   readonly plannedOnly: boolean;
+  /** True when nodes only join: then no singleton moves at all. */
+  readonly joinsOnly?: boolean;
   /** True when every singleton has a lease: then nothing excuses two, and what one of them does late must be refused. */
   readonly leases?: boolean;
   /** Time for the cluster to form before the first fault. */
@@ -69,6 +71,7 @@ const builtIn: readonly Profile[] = [
     description: 'no faults',
     nodes: [1, 7],
     plannedOnly: true,
+    joinsOnly: true,
     faultMs: 20_000,
     plan: () => [],
   },
@@ -78,6 +81,7 @@ const builtIn: readonly Profile[] = [
     description: 'a small cluster that 1, 2 or 5 nodes join at once',
     nodes: [3, 9],
     plannedOnly: true,
+    joinsOnly: true,
     plan: plans.joins,
   },
   {

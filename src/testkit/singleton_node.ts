@@ -120,7 +120,8 @@ export class SingletonNode {
   act(action: string, kind: WorkerKind): void {
     const { registry } = this.#assembly;
     try {
-      if (action === 'move') registry.move(kind.name, this.#moveTarget());
+      if (action === 'move' && kind.spread === true && this.#random.chance(0.5)) registry.rebalance();
+      else if (action === 'move') registry.move(kind.name, this.#moveTarget());
       else if (action === 'stop') registry.stop(kind.name);
       else if (action === 'start' && !registry.isStarted(kind.name)) this.#startOrRefer(kind);
     } catch (error) {
@@ -162,9 +163,10 @@ export class SingletonNode {
       quiet: () => this.#run.quiet,
     };
     const delivery = kind.atLeastOnce === true ? 'at-least-once' : 'at-most-once';
+    const placement = kind.spread === true ? 'spread' : 'oldest';
     const { leases } = this.#run.settings;
     const lease = leases === undefined ? {} : { lease: leaseFactory(leases, this.#run.leaseBackend, this.#process) };
-    this.#refs.set(kind.name, registry.start(key, () => makeWorker(kind, place), { delivery, ...lease }));
+    this.#refs.set(kind.name, registry.start(key, () => makeWorker(kind, place), { delivery, placement, ...lease }));
   }
 
   #listen(system: ActorSystem): void {

@@ -69,7 +69,8 @@ export class SingletonRun implements ProgramRun {
     const leased = this.settings.leases !== undefined;
     const excuse = forks === 'count' && !this.settings.plannedOnly && !leased;
     const forked = (older: Instance, younger: Instance) => excuse && this.#forked(older, younger);
-    this.registry = new InstanceRegistry(context.world, this.settings.plannedOnly, forked, this.#leaseRules());
+    const stays = (name: string) => context.profile.joinsOnly === true && !mayMoveItself(this.settings, name);
+    this.registry = new InstanceRegistry(context.world, this.settings.plannedOnly, forked, this.#leaseRules(), stays);
     this.ledger = new Ledger(context.world, (stream) => this.#policy(stream));
   }
 
@@ -208,6 +209,12 @@ export class SingletonRun implements ProgramRun {
       exact: this.settings.plannedOnly && !this.#leaving.has(from),
     };
   }
+}
+
+/** It fails, and moves away from a node on which it fails too often. */
+function mayMoveItself({ kinds }: RunSettings, name: string): boolean {
+  const kind = kinds.find((candidate) => candidate.name === name);
+  return kind?.failingStarts !== undefined || kind?.stopsItself !== undefined;
 }
 
 /** The sender half of a stream's name. */

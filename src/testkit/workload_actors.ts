@@ -45,6 +45,8 @@ export interface WorkerPlace {
 export interface WorkerKind {
   readonly name: string;
   readonly role?: string;
+  /** Placement `spread`. */
+  readonly spread?: boolean;
   readonly atLeastOnce?: boolean;
   /** State travels with planned moves. */
   readonly warm?: boolean;
@@ -65,6 +67,8 @@ export interface WorkerKind {
 export const workerKinds: readonly WorkerKind[] = [
   { name: 'plain' },
   { name: 'roled', role: 'worker' },
+  { name: 'spread', spread: true },
+  { name: 'spread-warm', spread: true, warm: true, slowStopMs: 100 },
   { name: 'warm', warm: true },
   { name: 'slow-stop', slowStopMs: 400 },
   { name: 'async', slowHandlerMs: 30 },

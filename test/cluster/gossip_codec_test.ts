@@ -11,7 +11,11 @@ const state = {
   ...withClaims(
     gossip(
       record('a', 'up', 1, {
-        started: new Map([['s', { generation: 2, role: 'r' }], ['t', { generation: 1, role: undefined }]]),
+        started: new Map([['s', { generation: 2, role: 'r' }], ['t', {
+          generation: 1,
+          role: undefined,
+          placement: 'spread' as const,
+        }]]),
       }),
       record('b', 'down', 2, { terminated: true, hosting: new Map([['s', { epoch: 7, plannedSince: 5, since: 9 }]]) }),
       record('c', 'joining'),
@@ -64,8 +68,9 @@ describe('gossip on the wire', () => {
     ['an address with a line break', (f) => void (f[3][0][1] = 'ho\nst:1'), 'address'],
     ['too many roles', (f) => void (f[3][0][6] = Array.from({ length: 33 }, (_, i) => `r${i}`)), 'roles'],
     ['an over-long role', (f) => void (f[3][0][6] = ['x'.repeat(65)]), 'role'],
-    ['an empty singleton name', (f) => void (f[3][0][9] = [['', 1, null]]), 'singleton'],
-    ['a negative generation', (f) => void (f[3][0][9] = [['s', -1, null]]), 'generation'],
+    ['an empty singleton name', (f) => void (f[3][0][9] = [['', 1, null, false]]), 'singleton'],
+    ['a negative generation', (f) => void (f[3][0][9] = [['s', -1, null, false]]), 'generation'],
+    ['a placement that is no flag', (f) => void (f[3][0][9] = [['s', 1, null, 'spread']]), 'spread'],
     ['an epoch that is text', (f) => void (f[3][0][10] = [['s', '7', 1, 1]]), 'epoch'],
     ['a claim about a stranger', (f) => void (f[4] = [['a', [['x', 1, true]]]]), 'subject'],
     ['a claim by a stranger', (f) => void (f[4] = [['x', [['a', 1, true]]]]), 'observer'],

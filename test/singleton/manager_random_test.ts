@@ -8,8 +8,8 @@ function others(world: ToyWorld, uid: string): boolean {
 }
 
 /** Joins, leaves, crashes, lost and reordered messages, lagging views: never two, and one again in the end. */
-function run(seed: number, crashes: boolean): ToyWorld {
-  const world = new ToyWorld(seed);
+function run(seed: number, crashes: boolean, placement: 'oldest' | 'spread' = 'oldest'): ToyWorld {
+  const world = new ToyWorld(seed, placement);
   const check = () => {
     if (world.instances.length > 1) {
       throw new Error(`seed ${seed}: two instances\n${world.log.slice(-40).join('\n')}`);
@@ -34,9 +34,9 @@ function run(seed: number, crashes: boolean): ToyWorld {
   return world;
 }
 
-test('R21, R23, R144: never two instances, and exactly one in the end, over random moves', () => {
+function plannedRuns(placement: 'oldest' | 'spread'): void {
   for (let seed = 1; seed <= 60; seed += 1) {
-    const world = run(seed, false);
+    const world = run(seed, false, placement);
     assertEquals(world.instances.length, 1, `seed ${seed}\n${world.log.slice(-30).join('\n')}`);
     // Without a crash every start but the first is planned, and the state came along.
     for (const start of world.starts.slice(1)) {
@@ -52,11 +52,21 @@ test('R21, R23, R144: never two instances, and exactly one in the end, over rand
       assert(world.starts[at]!.epoch > world.starts[at - 1]!.epoch, `seed ${seed}: epochs only grow`);
     }
   }
+}
+
+test('R21, R23, R144: never two instances, and exactly one in the end, over random moves', () => {
+  plannedRuns('oldest');
+});
+
+test('R147: the same where it is spread', () => {
+  plannedRuns('spread');
 });
 
 test('R144: never two with crashes on either side of a hand-over', () => {
-  for (let seed = 1; seed <= 60; seed += 1) {
-    const world = run(seed, true);
-    assertEquals(world.instances.length, 1, `seed ${seed}\n${world.log.slice(-30).join('\n')}`);
+  for (const placement of ['oldest', 'spread'] as const) {
+    for (let seed = 1; seed <= 60; seed += 1) {
+      const world = run(seed, true, placement);
+      assertEquals(world.instances.length, 1, `seed ${seed}\n${world.log.slice(-30).join('\n')}`);
+    }
   }
 });

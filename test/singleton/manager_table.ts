@@ -95,6 +95,7 @@ export const events: Readonly<Record<string, ManagerEvent>> = {
   'timer acquire': timer('acquire'),
   'timer stop-timeout': timer('stop-timeout'),
   'timer kept': timer('kept'),
+  'timer draw': timer('draw'),
 };
 
 export interface Cell {

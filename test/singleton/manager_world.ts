@@ -1,6 +1,7 @@
 /** A toy cluster for the pure manager: views that lag, messages in any order, stops that take time, one seed. */
-import type { ClusterEntry, Member, MembershipView } from '../../src/cluster/member.ts';
+import type { ClusterEntry, Member, MembershipView, StartedRecord } from '../../src/cluster/member.ts';
 import { compareAge } from '../../src/cluster/member.ts';
+import { placeKey } from '../../src/singleton/host.ts';
 import { defaultManagerConfig, initialManager, manage } from '../../src/singleton/manager.ts';
 import type { ManagerEffect, ManagerEvent, ManagerState, TimerName } from '../../src/singleton/manager_state.ts';
 
@@ -66,34 +67,46 @@ export class ToyWorld {
   readonly starts: { uid: string; epoch: number; warm: boolean; reason: string }[] = [];
   readonly #flights: Flight[] = [];
   readonly next: () => number;
+  readonly entries = new Map<string, ClusterEntry>();
+  readonly #record: StartedRecord;
   #age = 0;
 
-  constructor(seed: number) {
+  constructor(seed: number, placement: 'oldest' | 'spread' = 'oldest') {
+    this.#record = { generation: 1, role: undefined, ...(placement === 'spread' ? { placement } : {}) };
     this.next = random(seed);
   }
 
   join(started: boolean): ToyNode {
     const age = (this.#age += 1);
     const uid = `n${age}`;
-    const record = { generation: 1, role: undefined };
+    const record = this.#record;
     this.truth.set(uid, member(uid, { upNumber: age, started: started ? new Map([['x', record]]) : new Map() }));
     const node: ToyNode = {
       uid,
       state: initialManager('x', uid, `${uid}:1`),
-      view: viewOf([...this.truth.values()], uid),
+      view: this.#viewOf(uid),
       alive: true,
       instance: undefined,
       timers: new Set(),
       left: false,
     };
+    // Members are numbered on convergence: until then everybody has seen it joining.
+    const joining: Member = { ...this.truth.get(uid)!, status: 'joining', upNumber: 0 };
+    for (const other of this.nodes.values()) {
+      other.view = { ...other.view, members: [...other.view.members, joining] };
+    }
     this.nodes.set(uid, node);
     if (started) this.feed(node, { kind: 'start', record, config: defaultManagerConfig });
     return node;
   }
 
+  #viewOf(uid: string): MembershipView {
+    return viewOf([...this.truth.values()], uid, new Map(this.entries));
+  }
+
   /** The view of `node` catches up with the truth. */
   look(node: ToyNode): void {
-    node.view = viewOf([...this.truth.values()], node.uid);
+    node.view = this.#viewOf(node.uid);
     this.feed(node, { kind: 'view' });
     for (const one of node.view.members) {
       const epoch = one.hosting.get('x')?.epoch ?? 0;
@@ -172,6 +185,12 @@ export class ToyWorld {
         node.left = true;
         this.truth.set(from, { ...this.truth.get(from)!, status: 'removed' });
         return;
+      case 'take-place': {
+        const key = placeKey('x');
+        const version = (this.entries.get(key)?.version ?? 0) + 1;
+        this.entries.set(key, { key, version, by: from, value: from });
+        return;
+      }
       case 'acquire-lease':
       case 'release-lease':
       case 'hosted-anyway':
