@@ -27,6 +27,9 @@ export const limits = {
   /** Waits between failed dials of one address: the first, and the longest. */
   redialMs: 50,
   redialMaxMs: 1_000,
+  /** Frames of one link with frame integrity, and their bytes, that wait for their check; beyond it the link is closed. */
+  integrityBacklogFrames: 65_536,
+  integrityBacklogBytes: 64 * 1024 * 1024,
   inboundConnections: 1_024,
   handshakeMs: 5_000,
   dialMs: 3_000,

@@ -33,6 +33,7 @@ export const settingRules: Rules<ClusterSettings> = {
     isSecret,
   ),
   insecure: rules.boolean,
+  frameIntegrity: rules.boolean,
   rejoin: rules.boolean,
   reads: rules.oneOf('open', 'token'),
   tls: rule('must have cert and key, and may have ca, each a PEM text (not a path)', isTls),

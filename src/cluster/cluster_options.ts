@@ -61,6 +61,12 @@ export interface ClusterSettings {
   readonly secret?: Secret;
   /** Allows addresses that other machines can reach without a secret: anyone may then join. Default false. */
   readonly insecure?: boolean;
+  /**
+   * For networks without TLS: a keyed checksum and a number on every frame between nodes, so that nobody on the path can
+   * change, drop, repeat or invent one. A link has it when either of its nodes asks, and nobody in between can switch it off.
+   * Needs a secret; refused together with `tls`, which does this and hides the content too. Default false.
+   */
+  readonly frameIntegrity?: boolean;
   /** PEM texts. With it every node of the cluster speaks TLS. */
   readonly tls?: TlsOptions;
   /** Bearer token of the HTTP operations; at least 16 characters. Without one they are refused. */
@@ -169,6 +175,10 @@ export class ClusterOptions {
 
   withInsecure(insecure = true): this {
     return this.#with('insecure', insecure);
+  }
+
+  withFrameIntegrity(frameIntegrity = true): this {
+    return this.#with('frameIntegrity', frameIntegrity);
   }
 
   withTls(tls: TlsOptions): this {

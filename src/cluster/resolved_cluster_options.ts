@@ -28,6 +28,7 @@ export interface ResolvedClusterOptions {
   readonly kinds: readonly KindOption[];
   readonly secret: Concealed<Secret> | undefined;
   readonly insecure: boolean;
+  readonly frameIntegrity: boolean;
   readonly tls: Concealed<TlsOptions> | undefined;
   readonly token: Concealed<string> | undefined;
   readonly downing: DowningStrategy;
@@ -78,6 +79,7 @@ export function resolveClusterOptions(
     kinds: Object.freeze([...(settings.kinds ?? [])]),
     secret: concealed(copySecret(settings.secret)),
     insecure: settings.insecure ?? false,
+    frameIntegrity: settings.frameIntegrity ?? false,
     tls: concealed(settings.tls && { ...settings.tls }),
     token: concealed(settings.token),
     downing: downingStrategy(settings.downing, context.log),
@@ -99,6 +101,7 @@ export function resolveClusterOptions(
     http: settings.http ?? true,
   };
   checkExposure(resolved);
+  checkIntegrity(resolved);
   return Object.freeze(resolved);
 }
 
@@ -172,6 +175,15 @@ function checkExposure(options: ResolvedClusterOptions): void {
       `must be given, since other machines can reach ${host} (or set insecure: true, which lets anybody join)`;
     throw new OptionsError(family, 'secret', undefined, rule);
   }
+}
+
+function checkIntegrity({ frameIntegrity, secret, tls, transport }: ResolvedClusterOptions): void {
+  if (!frameIntegrity || transport !== undefined) return;
+  const refuse = (rule: string): never => {
+    throw new OptionsError(family, 'frameIntegrity', true, rule);
+  };
+  if (secret === undefined) refuse('needs a secret, from which its keys are derived');
+  if (tls !== undefined) refuse('is not for links with TLS, which protects every frame already');
 }
 
 function concealed<T>(value: T | undefined): Concealed<T> | undefined {

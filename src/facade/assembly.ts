@@ -205,7 +205,7 @@ function webSockets(
   uid: string,
   seedAnswer: () => SeedAnswer,
 ): WebSocketTransport {
-  const { name, host, bindHost, port, advertisedPort, roles, insecure } = options;
+  const { name, host, bindHost, port, advertisedPort, roles, insecure, frameIntegrity } = options;
   const secret = options.secret?.reveal();
   const tls = options.tls?.reveal();
   return new WebSocketTransport({
@@ -218,6 +218,7 @@ function webSockets(
     uid,
     roles,
     insecure,
+    frameIntegrity,
     seedAnswer,
     ...(advertisedPort === undefined ? {} : { advertisedPort }),
     ...(secret === undefined ? {} : { secret }),

@@ -23,6 +23,15 @@ export function nodeSamples(
       samples.push(counter('singlet_links_total', 'Links, frames, bytes and messages.', value, { what }));
     }
   }
+  for (const [what, value] of Object.entries(peers.transportCounters)) {
+    if (what === 'inbound') {
+      samples.push({ ...counter('singlet_connections', 'Inbound connections open now.', value), type: 'gauge' });
+    } else {
+      samples.push(
+        counter('singlet_connections_total', 'Connections refused or ended by the transport.', value, { what }),
+      );
+    }
+  }
   samples.push(
     counter('singlet_singleton_messages_malformed_total', 'Malformed singleton messages.', registry.malformed),
   );

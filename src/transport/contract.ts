@@ -77,6 +77,8 @@ export interface SeedAnswer {
 export type ProbeOutcome = 'open' | 'refused' | 'timeout' | 'other';
 
 export interface Transport {
+  /** Numbers for the metrics, by name; `inbound` is the present one, all others only grow. */
+  readonly counters?: object;
   /** Starts to listen. Resolves with the advertised address (port 0 has become a real one). */
   start(events: TransportEvents): Promise<Address>;
   /** Opens a link to the node at `address`; `done` is called once, in a later turn. Cancelling means `done` is not called. */

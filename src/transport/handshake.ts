@@ -13,10 +13,14 @@
  * Cryptography, 10.3.2). The initiator proves itself first, so that whoever merely connects gets nothing to guess the
  * secret from. Without a secret the same frames are exchanged under a public key, and prove nothing.
  *
+ * With frame integrity, which is on when either hello says so, both sides also derive keys for the frames that follow. What a
+ * hello says is in both proofs, so nobody in between can switch it off.
+ *
  * This file is the pure part: the shell in `session.ts` feeds events one at a time and runs the effects.
  */
 import type { PeerIdentity } from './contract.ts';
 import { decodeHandshakeFrame, encodeHello, encodeProof, type Hello, protocolVersion, type Side } from './hello.ts';
+import { noSecret, ownSecret } from './secret_keys.ts';
 
 /** Why a handshake ended without a link; each has a WebSocket close code of its own. */
 export type RejectCode =
@@ -60,26 +64,33 @@ export type HandshakeState =
   | { readonly kind: 'signing'; readonly peer: Hello; readonly transcript: Transcript }
   | { readonly kind: 'awaiting-proof'; readonly peer: Hello; readonly transcript: Transcript }
   | { readonly kind: 'verifying'; readonly peer: Hello; readonly transcript: Transcript }
+  | { readonly kind: 'deriving'; readonly peer: Hello; readonly transcript: Transcript }
   | { readonly kind: 'ended' };
 
 export type HandshakeEvent =
   | { readonly kind: 'opened' }
   | { readonly kind: 'frame'; readonly bytes: Uint8Array }
   | { readonly kind: 'signed'; readonly mac: Uint8Array }
-  | { readonly kind: 'verified'; readonly valid: boolean }
+  /** Which accepted secret the peer's proof was made with; `noSecret` for none. */
+  | { readonly kind: 'verified'; readonly secret: number }
+  | { readonly kind: 'derived' }
   | { readonly kind: 'deadline' };
 
 export type HandshakeEffect =
   | { readonly kind: 'send'; readonly bytes: Uint8Array<ArrayBuffer> }
   | { readonly kind: 'sign'; readonly message: Uint8Array<ArrayBuffer> }
   | { readonly kind: 'verify'; readonly message: Uint8Array<ArrayBuffer>; readonly mac: Uint8Array }
+  /** Keys for the frames of this connection, from the initiator's secret and these messages. */
+  | { readonly kind: 'derive'; readonly secret: number; readonly messages: Transcript }
   | { readonly kind: 'established'; readonly peer: PeerIdentity }
   | { readonly kind: 'reject'; readonly code: RejectCode; readonly detail: string };
 
-/** The messages whose MACs prove a side. */
+/** One message for each side: what its proof is made of, or the key of the frames that it sends. */
 export interface Transcript {
   readonly initiator: Uint8Array<ArrayBuffer>;
   readonly responder: Uint8Array<ArrayBuffer>;
+  /** Both hellos as they were on the wire. */
+  readonly hellos: readonly [initiator: Uint8Array, responder: Uint8Array];
 }
 
 export interface HandshakeStep {
@@ -102,7 +113,9 @@ export function stepHandshake(setup: HandshakeSetup, state: HandshakeState, even
     case 'signed':
       return onSigned(setup, state, event.mac);
     case 'verified':
-      return onVerified(setup, state, event.valid);
+      return onVerified(setup, state, event.secret);
+    case 'derived':
+      return state.kind === 'deriving' ? onTrusted(setup, state) : { state, effects: [] };
     default:
       return event satisfies never;
   }
@@ -134,7 +147,9 @@ function onHello(setup: HandshakeSetup, peer: Hello, bytes: Uint8Array): Handsha
   if (mismatch !== undefined) return mismatch;
   const ownBytes = encodeHello(setup.own);
   const initiates = setup.own.side === 'initiator';
-  const transcript = initiates ? transcriptOf(ownBytes, bytes) : transcriptOf(bytes, ownBytes);
+  const transcript = initiates
+    ? transcriptOf('handshake', ownBytes, bytes)
+    : transcriptOf('handshake', bytes, ownBytes);
   if (!initiates) {
     return { state: { kind: 'awaiting-proof', peer, transcript }, effects: [{ kind: 'send', bytes: ownBytes }] };
   }
@@ -171,9 +186,22 @@ function onSigned(setup: HandshakeSetup, state: HandshakeState, mac: Uint8Array)
   return { state: { kind: 'ended' }, effects: [send, { kind: 'established', peer: identityOf(state.peer) }] };
 }
 
-function onVerified(setup: HandshakeSetup, state: HandshakeState, valid: boolean): HandshakeStep {
+function onVerified(setup: HandshakeSetup, state: HandshakeState, secret: number): HandshakeStep {
   if (state.kind !== 'verifying') return { state, effects: [] };
-  if (!valid) return reject('secret', 'the secrets of the two nodes differ');
+  if (secret === noSecret) return reject('secret', 'the secrets of the two nodes differ');
+  const { peer, transcript } = state;
+  if (!setup.own.integrity && !peer.integrity) return onTrusted(setup, state);
+  // While a secret is being changed the two proofs may be made with different ones: the initiator's counts.
+  const initiators = setup.own.side === 'initiator' ? ownSecret : secret;
+  const messages = transcriptOf('frames', ...transcript.hellos);
+  return { state: { kind: 'deriving', peer, transcript }, effects: [{ kind: 'derive', secret: initiators, messages }] };
+}
+
+/** The peer has proved itself: the initiator is done, the responder proves itself in turn. */
+function onTrusted(
+  setup: HandshakeSetup,
+  state: Extract<HandshakeState, { readonly peer: Hello }>,
+): HandshakeStep {
   if (setup.own.side === 'initiator') {
     return { state: { kind: 'ended' }, effects: [{ kind: 'established', peer: identityOf(state.peer) }] };
   }
@@ -190,9 +218,13 @@ function otherSide(side: Side): Side {
   return side === 'initiator' ? 'responder' : 'initiator';
 }
 
-function transcriptOf(initiatorHello: Uint8Array, responderHello: Uint8Array): Transcript {
+function transcriptOf(
+  purpose: 'handshake' | 'frames',
+  initiatorHello: Uint8Array,
+  responderHello: Uint8Array,
+): Transcript {
   const build = (side: Side) => {
-    const label = new TextEncoder().encode(`singlet handshake ${protocolVersion} ${side}\0`);
+    const label = new TextEncoder().encode(`singlet ${purpose} ${protocolVersion} ${side}\0`);
     const bytes = new Uint8Array(label.byteLength + 8 + initiatorHello.byteLength + responderHello.byteLength);
     const view = new DataView(bytes.buffer);
     bytes.set(label, 0);
@@ -204,7 +236,8 @@ function transcriptOf(initiatorHello: Uint8Array, responderHello: Uint8Array): T
     }
     return bytes;
   };
-  return { initiator: build('initiator'), responder: build('responder') };
+  const hellos = [initiatorHello, responderHello] as const;
+  return { initiator: build('initiator'), responder: build('responder'), hellos };
 }
 
 function reject(code: RejectCode, detail: string): HandshakeStep {

@@ -2,7 +2,7 @@
  * The only two frames a node decodes before a peer has proved itself: `hello` and `proof`. Fixed shapes, big-endian,
  * strings and byte strings with a 16-bit length, nothing nested, and a bound on the whole.
  *
- *     hello: 1, protocol u16, side u8, secured u8, cluster name, address, uid, runtime, role count u8, roles …, nonce
+ *     hello: 1, protocol u16, side u8, flags u8 (1 secured, 2 frame integrity), cluster name, address, uid, runtime, role count u8, roles …, nonce
  *     proof: 2, MAC
  *
  * Every protocol version starts with `1, protocol u16`, so that any two versions can name each other.
@@ -21,6 +21,8 @@ export const helloBytes = 16 * 1024;
 
 const helloTag = 1;
 const proofTag = 2;
+const securedFlag = 1;
+const integrityFlag = 2;
 
 export type Side = 'initiator' | 'responder';
 
@@ -28,6 +30,8 @@ export interface Hello {
   readonly side: Side;
   /** True when this node has a secret configured. */
   readonly secured: boolean;
+  /** True when this node wants a seal on every frame of the link; one side is enough. Only with a secret. */
+  readonly integrity: boolean;
   readonly clusterName: string;
   readonly address: Address;
   readonly uid: string;
@@ -52,7 +56,7 @@ export function encodeHello(hello: Hello): Uint8Array<ArrayBuffer> {
   bytes[0] = helloTag;
   view.setUint16(1, protocolVersion);
   bytes[3] = hello.side === 'initiator' ? 1 : 2;
-  bytes[4] = hello.secured ? 1 : 0;
+  bytes[4] = (hello.secured ? securedFlag : 0) | (hello.integrity ? integrityFlag : 0);
   let at = 5;
   const put = (part: Uint8Array) => {
     view.setUint16(at, part.byteLength);
@@ -89,18 +93,19 @@ export function decodeHandshakeFrame(bytes: Uint8Array): HandshakeFrame {
 function decodeHello(bytes: Uint8Array): HandshakeFrame {
   const reader = new Reader(bytes, 3);
   const side = reader.byte();
-  const secured = reader.byte();
+  const flags = reader.byte();
   const [clusterName, address, uid, runtime] = [reader.text(), reader.text(), reader.text(), reader.text()];
   const roleCount = reader.byte();
   if (roleCount > limits.roles) return malformed(`${roleCount} roles, at most ${limits.roles}`);
   const roles = Array.from({ length: roleCount }, () => reader.text());
   const nonce = reader.part();
   if (!reader.complete()) return malformed('a hello of the wrong length or with invalid UTF-8');
-  if ((side !== 1 && side !== 2) || secured > 1) return malformed('unknown side or flag');
+  if ((side !== 1 && side !== 2) || flags > 3 || flags === integrityFlag) return malformed('unknown side or flag');
   if (nonce.byteLength !== nonceBytes) return malformed('a nonce of the wrong length');
   const hello: Hello = {
     side: side === 1 ? 'initiator' : 'responder',
-    secured: secured === 1,
+    secured: (flags & securedFlag) !== 0,
+    integrity: (flags & integrityFlag) !== 0,
     clusterName,
     address,
     uid,
@@ -113,7 +118,7 @@ function decodeHello(bytes: Uint8Array): HandshakeFrame {
 }
 
 /** What a hello may say; also applied to one's own, so that no node starts that all others would refuse. */
-export function helloProblem(hello: Omit<Hello, 'nonce' | 'side' | 'secured'>): string | undefined {
+export function helloProblem(hello: Omit<Hello, 'nonce' | 'side' | 'secured' | 'integrity'>): string | undefined {
   if (!isName(hello.clusterName, limits.typeNameChars)) return 'cluster name: 1 to 255 printable characters';
   if (!isName(hello.uid, 128)) return 'uid: 1 to 128 printable characters';
   if (!isName(hello.runtime, 32)) return 'runtime: 1 to 32 printable characters';

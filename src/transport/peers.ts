@@ -84,6 +84,11 @@ export class LinkedPeers implements Peers {
     return this.ownAddress;
   }
 
+  /** Numbers of the transport below, for the metrics. */
+  get transportCounters(): object {
+    return this.options.transport.counters ?? {};
+  }
+
   get address(): Address {
     return this.ownAddress;
   }

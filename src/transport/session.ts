@@ -13,7 +13,8 @@ import {
   stepHandshake,
 } from './handshake.ts';
 import type { Socket } from './runtime.ts';
-import type { SecretKeys } from './secret_keys.ts';
+import { brokenSealCode, type FrameKeys, SealedSocket } from './sealed_socket.ts';
+import { noSecret, type SecretKeys } from './secret_keys.ts';
 
 /** Frames and bytes that may wait behind a proof that is still being checked. */
 const heldFrames = 256;
@@ -22,6 +23,9 @@ const heldBytes = 2 * limits.frameBytes;
 /** Tells the peer that frames to it were lost: a loss on both sides, whoever sends the close. */
 const droppedCode = 4500;
 const droppedClose: LinkClose = { code: droppedCode, reason: 'the runtime dropped a frame', clean: false };
+
+/** Closes that are a loss on both sides, though one of them sent them. */
+const lossCodes: readonly number[] = [droppedCode, brokenSealCode];
 
 /** The owner failed on a frame. */
 const failedCode = 4501;
@@ -38,7 +42,7 @@ export interface SessionOwner {
 }
 
 export class Session {
-  readonly #socket: Socket;
+  #socket: Socket;
   readonly #setup: HandshakeSetup;
   readonly #keys: SecretKeys;
   readonly #environment: Environment;
@@ -49,6 +53,7 @@ export class Session {
   #held: Uint8Array[] = [];
   #heldSize = 0;
   #busy = false;
+  #frameKeys: FrameKeys | undefined;
   #link: SocketLink | undefined;
   /** No link and never will be, or the link is over: only the socket's end is still awaited. */
   #over = false;
@@ -118,7 +123,10 @@ export class Session {
           this.#await(this.#keys.sign(effect.message), (mac) => ({ kind: 'signed', mac }));
           break;
         case 'verify':
-          this.#await(this.#keys.verify(effect.message, effect.mac), (valid) => ({ kind: 'verified', valid }));
+          this.#await(this.#keys.verify(effect.message, effect.mac), (secret) => ({ kind: 'verified', secret }));
+          break;
+        case 'derive':
+          this.#await(this.#derive(effect), () => ({ kind: 'derived' }));
           break;
         case 'established':
           this.#establish(effect.peer);
@@ -139,7 +147,7 @@ export class Session {
       this.#feed(next);
       this.#drain();
     };
-    work.then((result) => resume(event(result)), () => resume({ kind: 'verified', valid: false }));
+    work.then((result) => resume(event(result)), () => resume({ kind: 'verified', secret: noSecret }));
   }
 
   /** What was held goes the way it would have gone, until the next check starts or the owner closes the link. */
@@ -154,9 +162,27 @@ export class Session {
 
   #establish(peer: PeerIdentity): void {
     this.#cancelDeadline();
+    if (this.#frameKeys !== undefined) this.#seal(this.#frameKeys);
     const link = new SocketLink(peer, this.#setup.own.side === 'initiator', this.#socket, () => this.#dropped());
     this.#link = link;
     this.#guarded(link, () => this.#owner.established(this, link));
+  }
+
+  async #derive({ secret, messages }: Extract<HandshakeEffect, { readonly kind: 'derive' }>): Promise<void> {
+    const [out, incoming] = this.#setup.own.side === 'initiator'
+      ? [messages.initiator, messages.responder]
+      : [messages.responder, messages.initiator];
+    this.#frameKeys = await this.#keys.frameKeys(secret, { out, in: incoming });
+  }
+
+  /** From here on frames are sealed; those that have come already wait for their check. */
+  #seal(keys: FrameKeys): void {
+    const sealed = new SealedSocket(this.#socket, keys, () => this.#dropped());
+    this.#socket = sealed;
+    sealed.onMessage = (bytes) => this.#received(bytes);
+    sealed.onClose = (close) => this.#socketClosed(close);
+    for (const bytes of this.#held.splice(0)) sealed.received(bytes);
+    this.#heldSize = 0;
   }
 
   #reject(code: keyof typeof rejectCloseCodes, detail: string): void {
@@ -182,7 +208,7 @@ export class Session {
   #socketClosed(close: LinkClose): void {
     if (this.#ended) return;
     this.#ended = true;
-    if (this.#link !== undefined) this.#linkClosed(close.code === droppedCode ? droppedClose : close);
+    if (this.#link !== undefined) this.#linkClosed(lossCodes.includes(close.code) ? { ...close, clean: false } : close);
     else this.#fail(failureOf(close));
     this.#owner.ended(this);
   }

@@ -28,6 +28,11 @@ export interface WebSocketTransportOptions {
   readonly secret?: Secret;
   /** Allows routable addresses without a secret: anyone who can connect may then join. Default false. */
   readonly insecure?: boolean;
+  /**
+   * Seals every frame, so that nobody on the path can change, drop or repeat one: see `sealed_socket.ts`. A link is sealed
+   * when either of its nodes asks for it. Needs a secret; not with TLS, which does this and more. Default false.
+   */
+  readonly frameIntegrity?: boolean;
   /** With it every node of the cluster speaks TLS. */
   readonly tls?: TlsOptions;
   /** Serves every request but the upgrade; default: `GET /cluster/seed` only. See also `setFetch`. */
@@ -60,6 +65,12 @@ export function checkOptions(options: WebSocketTransportOptions): CheckedOptions
   if (options.advertisedPort !== undefined) checkPort('advertisedPort', options.advertisedPort);
   checkSecret(options.secret);
   if (options.tls !== undefined) checkTls(options.tls);
+  if (options.frameIntegrity === true && options.secret === undefined) {
+    bad('frameIntegrity', true, 'needs a secret, from which its keys are derived');
+  }
+  if (options.frameIntegrity === true && options.tls !== undefined) {
+    bad('frameIntegrity', true, 'is not for links with TLS, which protects every frame already');
+  }
   const problem = helloProblem({
     clusterName: options.clusterName,
     uid: options.uid,

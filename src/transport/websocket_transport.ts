@@ -20,6 +20,7 @@ import { nonceBytes, protocolVersion, type Side } from './hello.ts';
 import { RefusalLog } from './refusal_log.ts';
 import type { Listener, Socket } from './runtime.ts';
 import { importSecret, type SecretKeys } from './secret_keys.ts';
+import { brokenSealCode, sealBytes } from './sealed_socket.ts';
 import { querySeed, seedPath, seedUrl } from './seed_query.ts';
 import { Session, type SessionOwner } from './session.ts';
 import {
@@ -40,12 +41,14 @@ export interface TransportCounters {
   inbound: number;
   inboundRefused: number;
   handshakesFailed: number;
+  /** Links that ended because a frame was not the one that was sent. */
+  forgedFrames: number;
 }
 
 type DialDone = (outcome: Link | DialFailure) => void;
 
 export class WebSocketTransport implements Transport {
-  readonly counters: TransportCounters = { inbound: 0, inboundRefused: 0, handshakesFailed: 0 };
+  readonly counters: TransportCounters = { inbound: 0, inboundRefused: 0, handshakesFailed: 0, forgedFrames: 0 };
   readonly #options: CheckedOptions;
   readonly #sessions = new Map<Session, () => void>();
   readonly #pending = new Set<() => void>();
@@ -89,7 +92,7 @@ export class WebSocketTransport implements Transport {
       ...(options.tls === undefined ? {} : { tls: options.tls }),
       socketPath,
       subprotocol,
-      maxFrameBytes: limits.frameBytes,
+      maxFrameBytes: limits.frameBytes + sealBytes,
       fetch: (request) => this.#fetch(request),
       admit: () => this.#admit(),
       admitOrigin: (origin) => options.secret !== undefined || options.insecure === true || isLoopbackOrigin(origin),
@@ -116,7 +119,7 @@ export class WebSocketTransport implements Transport {
       url: `${tls === undefined ? 'ws' : 'wss'}://${host}${socketPath}`,
       subprotocol,
       timeoutMs: limits.dialMs,
-      maxFrameBytes: limits.frameBytes,
+      maxFrameBytes: limits.frameBytes + sealBytes,
       ...(tls?.ca === undefined ? {} : { tls: { ca: tls.ca } }),
     }, (outcome) => {
       if ('reason' in outcome) {
@@ -213,10 +216,11 @@ export class WebSocketTransport implements Transport {
   }
 
   #open(socket: Socket, side: Side, dialled: Address | undefined, keys: SecretKeys, done: DialDone): Session {
-    const { runtime, environment, secret, clusterName, uid, roles, acceptAnyAddress } = this.#options;
+    const { runtime, environment, secret, clusterName, uid, roles, acceptAnyAddress, frameIntegrity } = this.#options;
     const own = {
       side,
       secured: secret !== undefined,
+      integrity: frameIntegrity === true,
       clusterName,
       address: this.#address,
       uid,
@@ -231,7 +235,10 @@ export class WebSocketTransport implements Transport {
         done(failure);
       },
       frame: (link, bytes) => this.#events?.frame(link, bytes),
-      closed: (link: Link, close: LinkClose) => this.#events?.closed(link, close),
+      closed: (link: Link, close: LinkClose) => {
+        if (close.code === brokenSealCode) this.counters.forgedFrames++;
+        this.#events?.closed(link, close);
+      },
       ended: (session) => {
         if (side === 'responder') this.counters.inbound--;
         const stopped = this.#sessions.get(session);

@@ -42,6 +42,7 @@ const everything: Required<ClusterSettings> = {
   kinds: [Kind, { name: 'other', factory: () => new Kind() }],
   secret,
   insecure: true,
+  frameIntegrity: true,
   rejoin: false,
   reads: 'token',
   tls: { cert: pem, key: pem, ca: pem },
@@ -68,6 +69,13 @@ const everything: Required<ClusterSettings> = {
 };
 
 describe('ClusterOptions', () => {
+  test('frame integrity needs a secret and is not for TLS', () => {
+    assertStringIncludes(refusal({ frameIntegrity: true }).message, 'needs a secret');
+    assertStringIncludes(refusal({ frameIntegrity: true, secret, tls: { cert: pem, key: pem } }).message, 'TLS');
+    assertEquals(refusal({ frameIntegrity: 'hmac', secret }).field, 'frameIntegrity');
+    assertEquals(resolve({ frameIntegrity: true, secret }).frameIntegrity, true);
+  });
+
   test('the defaults', () => {
     const { downing, timing, ...rest } = resolve();
     assertEquals(rest, {
@@ -81,6 +89,7 @@ describe('ClusterOptions', () => {
       kinds: [],
       secret: undefined,
       insecure: false,
+      frameIntegrity: false,
       rejoin: true,
       reads: 'open',
       tls: undefined,

@@ -10,6 +10,7 @@ import {
   stepHandshake,
 } from '../../src/transport/handshake.ts';
 import { encodeHello, encodeProof, type Hello } from '../../src/transport/hello.ts';
+import type { FrameKeys } from '../../src/transport/sealed_socket.ts';
 import { importSecret, type Secret } from '../../src/transport/secret_keys.ts';
 
 function hello(side: Hello['side'], change: Partial<Hello> = {}): Hello {
@@ -17,6 +18,7 @@ function hello(side: Hello['side'], change: Partial<Hello> = {}): Hello {
   return {
     side,
     secured: true,
+    integrity: false,
     clusterName: 'c',
     address: initiates ? '127.0.0.1:1' : '127.0.0.1:2',
     uid: initiates ? 'a' : 'b',
@@ -32,6 +34,7 @@ class Party {
   readonly sent: Uint8Array[] = [];
   readonly outcomes: HandshakeEffect[] = [];
   readonly setup: HandshakeSetup;
+  frameKeys: FrameKeys | undefined;
   readonly #secret: Secret | undefined;
   #state: HandshakeState = initialHandshake;
 
@@ -48,7 +51,12 @@ class Party {
       if (effect.kind === 'send') this.sent.push(effect.bytes);
       else if (effect.kind === 'sign') await this.feed({ kind: 'signed', mac: await keys.sign(effect.message) });
       else if (effect.kind === 'verify') {
-        await this.feed({ kind: 'verified', valid: await keys.verify(effect.message, effect.mac) });
+        await this.feed({ kind: 'verified', secret: await keys.verify(effect.message, effect.mac) });
+      } else if (effect.kind === 'derive') {
+        const { initiator, responder } = effect.messages;
+        const [out, incoming] = this.setup.own.side === 'initiator' ? [initiator, responder] : [responder, initiator];
+        this.frameKeys = await keys.frameKeys(effect.secret, { out, in: incoming });
+        await this.feed({ kind: 'derived' });
       } else this.outcomes.push(effect);
     }
   }
@@ -103,6 +111,30 @@ describe('handshake', () => {
       assertEquals([left.peer.uid, right.peer.uid, right.peer.roles], ['b', 'a', ['r']]);
       assertFalse('nonce' in left.peer);
     }
+  });
+
+  test('frame integrity is on when either side asks, and both derive the same keys', async () => {
+    const rotating: Secret = { current: 'new', also: ['old'] };
+    for (const [left, right] of [[true, false], [false, true], [true, true]] as const) {
+      for (
+        const [one, two] of [['s', 's'], [{ current: 'old', also: ['new'] }, rotating], [rotating, 'new']] as const
+      ) {
+        const [a, b] = parties(one, two, { integrity: left }, { integrity: right });
+        assertEquals((await run(a, b)).length, 4);
+        assertEquals([a.code, b.code], ['established', 'established']);
+        const [near, far] = [a.frameKeys, b.frameKeys];
+        assert(near !== undefined && far !== undefined);
+        const frame = Uint8Array.of(1, 2, 3);
+        assertEquals(await far.open(await near.seal(frame, 7), 7), frame);
+        assertEquals(await near.open(await far.seal(frame, 2 ** 33), 2 ** 33), frame);
+        // Another number, and one's own frame sent back, are forgeries.
+        assertEquals(await far.open(await near.seal(frame, 7), 8), undefined);
+        assertEquals(await near.open(await near.seal(frame, 7), 7), undefined);
+      }
+    }
+    const [a, b] = parties('s', 's');
+    await run(a, b);
+    assertEquals([a.frameKeys, b.frameKeys], [undefined, undefined]);
   });
 
   test('S7: another secret is found out by the responder first, which has proved nothing yet', async () => {

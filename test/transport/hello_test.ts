@@ -14,6 +14,7 @@ function hello(change: Partial<Hello> = {}): Hello {
   return {
     side: 'initiator',
     secured: true,
+    integrity: false,
     clusterName: 'täst',
     address: '10.0.0.1:4001',
     uid: 'u1',

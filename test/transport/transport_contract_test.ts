@@ -13,7 +13,11 @@ function memory(on: MemoryNetwork) {
     on.transport({ address: `127.0.0.1:${port}`, uid, clusterName, ...rest });
 }
 
-function webSocket({ port = 0, uid = 'u', clusterName = 'c', ...rest }: NodeOptions) {
+function sealed(options: NodeOptions) {
+  return webSocket({ ...options, frameIntegrity: true });
+}
+
+function webSocket({ port = 0, uid = 'u', clusterName = 'c', ...rest }: NodeOptions & { frameIntegrity?: boolean }) {
   const environment = localEnvironment();
   const secret = 'a secret of the tests';
   const defaults = { runtime, environment, host: '127.0.0.1', secret, seedAnswer: someSeedAnswer };
@@ -23,3 +27,4 @@ function webSocket({ port = 0, uid = 'u', clusterName = 'c', ...rest }: NodeOpti
 transportContract('memory', memory(network));
 transportContract('memory with delays', memory(slow));
 transportContract('web socket', webSocket);
+transportContract('web socket with frame integrity', sealed);

@@ -65,6 +65,8 @@ test('every bad option is one error that names field, value and rule', () => {
     [{ secret: '' }, 'secret', 'non-empty'],
     [{ secret: { current: 'x', also: [''] } }, 'secret', 'non-empty'],
     [{ tls: { cert: testTls.cert, key: '' } }, 'tls.key', 'both needed'],
+    [{ frameIntegrity: true }, 'frameIntegrity', 'needs a secret'],
+    [{ frameIntegrity: true, secret: 's', tls: testTls }, 'frameIntegrity', 'TLS'],
   ];
   for (const [overrides, field, text] of cases) {
     const error = assertThrows(() => new WebSocketTransport({ ...base, ...overrides }), TransportOptionsError);
@@ -209,6 +211,7 @@ test('FB-100: a stranger gets nothing across and is dropped at the deadline', as
   const hello = encodeHello({
     side: 'initiator',
     secured: true,
+    integrity: false,
     clusterName: 'c',
     address: '127.0.0.1:9',
     uid: 'stranger',
