@@ -9,11 +9,14 @@ import { manageWebSocket, type WebSocketLike } from '../shared/web_socket_dial.t
 import { dial } from './dial.ts';
 
 const stopMs = 500;
+/** What answers in progress, such as that to `POST /cluster/leave`, and ending event streams get to be sent. */
+const finishMs = 200;
 const signals = ['SIGTERM', 'SIGINT'] as const;
 
 async function listen(options: ListenOptions): Promise<Listener> {
   const sockets = new SocketSet();
   const stop = new AbortController();
+  const answering = new Set<Promise<void>>();
   let closing = false;
   const admitting = { ...options, admit: () => !closing && options.admit() };
   const tls = options.tls === undefined ? {} : { cert: options.tls.cert, key: options.tls.key };
@@ -26,7 +29,14 @@ async function listen(options: ListenOptions): Promise<Listener> {
       onListen: () => {},
       ...tls,
     };
-    server = Deno.serve(settings, (request, info) => answer(admitting, sockets, request, info.remoteAddr.hostname));
+    server = Deno.serve(settings, (request, info) => {
+      // An upgraded request is never complete.
+      if (!request.headers.has('upgrade')) {
+        const sent = info.completed.then(() => {}, () => {}).then(() => void answering.delete(sent));
+        answering.add(sent);
+      }
+      return answer(admitting, sockets, request, info.remoteAddr.hostname);
+    });
   } catch (error) {
     throw listenFailure(options.hostname, options.port, error);
   }
@@ -37,7 +47,9 @@ async function listen(options: ListenOptions): Promise<Listener> {
     port: server.addr.port,
     close() {
       closing = true;
-      closed ??= sockets.closeAll('listener closed').then(() => {
+      closed ??= sockets.closeAll('listener closed').then(async () => {
+        // Not `server.shutdown()`: once that waits for a peer that reads nothing, nothing stops it any more.
+        await settledWithin(Promise.all(answering), finishMs);
         stop.abort();
         return settledWithin(server.finished, stopMs);
       });

@@ -14,6 +14,8 @@ import { manageWs } from './ws_socket.ts';
 import { loadNodeServer, loadWs } from './packages.ts';
 
 const stopMs = 500;
+/** What answers in progress, such as that to `POST /cluster/leave`, and ending event streams get to be sent. */
+const finishMs = 200;
 
 export async function listen(options: ListenOptions): Promise<Listener> {
   const { ws, bridge } = await packages(options);
@@ -70,8 +72,10 @@ function bound(server: Server, options: ListenOptions): Promise<void> {
   });
 }
 
-function stop(server: Server): Promise<void> {
+async function stop(server: Server): Promise<void> {
   const ended = new Promise<void>((resolve) => server.close(() => resolve()));
+  server.closeIdleConnections();
+  await settledWithin(ended, finishMs);
   server.closeAllConnections();
   return settledWithin(ended, stopMs);
 }

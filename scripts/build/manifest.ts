@@ -17,10 +17,13 @@ const publishedFields = [
   'sideEffects',
   'engines',
   'files',
+  'bin',
   'imports',
   'exports',
   'dependencies',
   'optionalDependencies',
+  'peerDependencies',
+  'peerDependenciesMeta',
 ];
 
 /** `./src/mod.ts` → `./dist/src/mod.js`, and `.d.ts` where types are asked for. */
@@ -52,9 +55,16 @@ export function publishedManifest(source: Manifest, exists: (path: string) => bo
   }
   manifest['imports'] = mapTargets(source['imports'] ?? {}, false);
   manifest['exports'] = mapTargets(source['exports'] ?? {}, false);
+  manifest['bin'] = mapTargets(source['bin'] ?? {}, false);
   const optional = Object.entries((source['optionalDependencies'] ?? {}) as Record<string, string>);
   manifest['optionalDependencies'] = Object.fromEntries(optional.filter(([name]) => !name.startsWith('node24')));
-  for (const path of [...listTargets(manifest['imports']), ...listTargets(manifest['exports'])]) {
+  for (
+    const path of [
+      ...listTargets(manifest['imports']),
+      ...listTargets(manifest['exports']),
+      ...listTargets(manifest['bin']),
+    ]
+  ) {
     if (!exists(path)) throw new Error(`the published package.json names ${path}, which was not built`);
   }
   return manifest;
