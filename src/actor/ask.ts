@@ -8,9 +8,11 @@ import { ActorRef, admitSender } from './ref.ts';
 /** Default of `ask`'s time limit, in milliseconds. */
 export const defaultAskTimeoutMs = 5_000;
 
+const timeLimit = rules.durationMs(1);
+
 /** The asker of one question: the temporary ref that a reply goes to, under `/temp/…`. The first reply settles it. */
 export class AskRef extends ActorRef<unknown> {
-  readonly path: string;
+  readonly id: number;
   readonly incarnation: number;
   readonly targetPath: string;
   readonly timeoutMs: number;
@@ -25,21 +27,28 @@ export class AskRef extends ActorRef<unknown> {
 
   constructor(
     asks: Asks,
-    name: string,
+    id: number,
     incarnation: number,
-    target: { path: string; timeoutMs: number; deadline: number },
+    targetPath: string,
+    timeoutMs: number,
+    deadline: number,
     resolve: (reply: unknown) => void,
     reject: (error: unknown) => void,
   ) {
     super();
     this.asks = asks;
-    this.path = `/temp/${name}`;
+    this.id = id;
     this.incarnation = incarnation;
-    this.targetPath = target.path;
-    this.timeoutMs = target.timeoutMs;
-    this.deadline = target.deadline;
+    this.targetPath = targetPath;
+    this.timeoutMs = timeoutMs;
+    this.deadline = deadline;
     this.resolve = resolve;
     this.reject = reject;
+  }
+
+  /** Made when it is needed: questions within one process never look at it. */
+  get path(): string {
+    return `/temp/${this.asks.nameOf(this.id)}`;
   }
 
   tell(reply: unknown, sender?: ActorRef<any>): void {
@@ -82,7 +91,7 @@ export class Asks {
   private readonly environment: Environment;
   private readonly systemName: string;
   private readonly onLate: (ask: AskRef, reply: unknown, sender: ActorRef<any> | undefined) => void;
-  private readonly waiting = new Map<string, AskRef>();
+  private readonly waiting = new Map<number, AskRef>();
   private readonly lanes = new Map<number, Lane>();
   /** Random per system, so that a reply meant for an earlier process at this address finds nobody. */
   private readonly prefix: string;
@@ -109,25 +118,31 @@ export class Asks {
     return this.waiting.size;
   }
 
+  nameOf(id: number): string {
+    return `${this.prefix}-${id.toString(36)}`;
+  }
+
   find(name: string): AskRef | undefined {
-    return this.waiting.get(name);
+    const id = Number.parseInt(name.slice(this.prefix.length + 1), 36);
+    return this.nameOf(id) === name ? this.waiting.get(id) : undefined;
   }
 
   /** Tells `target` the message with a temporary ref as its sender; see `ActorRef.ask`. */
   ask<R>(target: ActorRef<any>, message: unknown, timeoutMs: number = defaultAskTimeoutMs): Promise<R> {
-    const limit = rules.durationMs(1);
-    if (!limit.accepts(timeoutMs)) return Promise.reject(new OptionsError('ask', 'timeoutMs', timeoutMs, limit.rule));
+    if (!timeLimit.accepts(timeoutMs)) {
+      return Promise.reject(new OptionsError('ask', 'timeoutMs', timeoutMs, timeLimit.rule));
+    }
     if (this.closed) return Promise.reject(new SystemTerminatedError(this.systemName, 'ask'));
     if (this.waiting.size >= limits.asks) {
       this.refused += 1;
       return Promise.reject(new TooManyAsksError(target.path, limits.asks));
     }
     return new Promise<R>((resolve, reject) => {
-      const name = `${this.prefix}-${(this.counter += 1).toString(36)}`;
+      const id = this.counter += 1;
       const deadline = this.environment.clock.now() + timeoutMs;
-      const about = { path: target.path, timeoutMs, deadline };
-      const asker = new AskRef(this, name, this.incarnations(), about, resolve as (reply: unknown) => void, reject);
-      this.add(name, asker);
+      const settle = resolve as (reply: unknown) => void;
+      const asker = new AskRef(this, id, this.incarnations(), target.path, timeoutMs, deadline, settle, reject);
+      this.add(asker);
       try {
         target.tell(message, asker);
       } catch (error) {
@@ -138,7 +153,7 @@ export class Asks {
 
   /** Called by the ask itself when it has been settled. */
   remove(ask: AskRef): void {
-    this.waiting.delete(ask.path.slice('/temp/'.length));
+    this.waiting.delete(ask.id);
     const lane = this.lanes.get(ask.timeoutMs);
     if (lane === undefined) return;
     if (ask.previous === undefined) lane.first = ask.next;
@@ -163,8 +178,8 @@ export class Asks {
     for (const [timeoutMs, lane] of [...this.lanes]) this.dropLane(timeoutMs, lane);
   }
 
-  private add(name: string, ask: AskRef): void {
-    this.waiting.set(name, ask);
+  private add(ask: AskRef): void {
+    this.waiting.set(ask.id, ask);
     let lane = this.lanes.get(ask.timeoutMs);
     if (lane === undefined) {
       lane = { first: undefined, last: undefined, timer: undefined };

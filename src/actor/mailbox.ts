@@ -5,91 +5,151 @@ type Sender = ActorRef<any> | undefined;
 
 const stride = 3;
 const firstCapacity = 8;
-/** Above this many entries an emptied queue gives its memory back. */
-const keptCapacity = 4_096;
+/** A block that is this full is followed by another one instead of being copied into a larger. */
+const blockCapacity = 1_024;
 
 /**
- * A growing ring of (message, sender, receipt) triples. The three are kept side by side in one array that is reused, so
- * that neither sending nor taking a message allocates anything. Bounds are the owner's business.
+ * A ring of (message, sender, receipt) triples, side by side in one array that is reused, so that neither sending nor
+ * taking a message allocates anything.
+ */
+class Block {
+  slots: unknown[] = [];
+  mask: number;
+  head = 0;
+  length = 0;
+  next: Block | undefined = undefined;
+
+  constructor(capacity: number) {
+    this.mask = capacity - 1;
+    while (this.slots.length < capacity * stride) this.slots.push(undefined);
+  }
+
+  /** A block of twice the size with the same entries. */
+  grown(): Block {
+    const larger = new Block((this.mask + 1) * 2);
+    for (let i = 0; i < this.length; i += 1) {
+      const from = ((this.head + i) & this.mask) * stride;
+      larger.slots[i * stride] = this.slots[from];
+      larger.slots[i * stride + 1] = this.slots[from + 1];
+      larger.slots[i * stride + 2] = this.slots[from + 2];
+    }
+    larger.length = this.length;
+    return larger;
+  }
+}
+
+/** Stands for "no block yet": always full, never written. */
+const none = new Block(0);
+
+/**
+ * A queue of (message, sender, receipt): one small ring that doubles, and beyond `blockCapacity` a chain of blocks, since
+ * copying a long queue into ever larger arrays costs more than handling it. A drained chain keeps one block. Bounds are
+ * the owner's business.
  */
 export class Mailbox {
   length = 0;
-  private slots: unknown[] = [];
-  private mask = -1;
-  private head = 0;
+  private first: Block = none;
+  private last: Block = none;
+  private spare: Block | undefined = undefined;
 
   push(message: unknown, sender: Sender, receipt: unknown): void {
-    if (this.length > this.mask) this.grow();
-    const at = ((this.head + this.length) & this.mask) * stride;
+    let block = this.last;
+    if (block.length > block.mask) block = this.append();
+    const at = ((block.head + block.length) & block.mask) * stride;
+    block.length += 1;
     this.length += 1;
-    this.slots[at] = message;
-    this.slots[at + 1] = sender;
-    this.slots[at + 2] = receipt;
+    const { slots } = block;
+    slots[at] = message;
+    slots[at + 1] = sender;
+    slots[at + 2] = receipt;
   }
 
   /** Puts an entry in front of all others. */
   unshift(message: unknown, sender: Sender, receipt: unknown): void {
-    if (this.length > this.mask) this.grow();
-    this.head = (this.head - 1) & this.mask;
+    let block = this.first;
+    if (block.length > block.mask) block = this.insert();
+    block.head = (block.head - 1) & block.mask;
+    block.length += 1;
     this.length += 1;
-    const at = this.head * stride;
-    this.slots[at] = message;
-    this.slots[at + 1] = sender;
-    this.slots[at + 2] = receipt;
+    const at = block.head * stride;
+    block.slots[at] = message;
+    block.slots[at + 1] = sender;
+    block.slots[at + 2] = receipt;
   }
 
   /** The oldest message; undefined when empty. */
   message(): unknown {
-    return this.slots[this.head * stride];
+    return this.first.slots[this.first.head * stride];
   }
 
   sender(): Sender {
-    return this.slots[this.head * stride + 1] as Sender;
+    return this.first.slots[this.first.head * stride + 1] as Sender;
   }
 
   receipt(): unknown {
-    return this.slots[this.head * stride + 2];
+    return this.first.slots[this.first.head * stride + 2];
   }
 
   /** Removes the oldest entry; must not be called when empty. */
   drop(): void {
-    const at = this.head * stride;
-    this.slots[at] = undefined;
-    this.slots[at + 1] = undefined;
-    this.slots[at + 2] = undefined;
-    this.head = (this.head + 1) & this.mask;
+    const block = this.first;
+    const at = block.head * stride;
+    const { slots } = block;
+    slots[at] = undefined;
+    slots[at + 1] = undefined;
+    slots[at + 2] = undefined;
+    block.head = (block.head + 1) & block.mask;
+    block.length -= 1;
     this.length -= 1;
-    if (this.length === 0 && this.mask >= keptCapacity) this.release();
+    if (block.length === 0 && block.next !== undefined) this.dropBlock(block, block.next);
   }
 
   /** Moves everything in `other` in front of what is here, in the order it has there. */
   prepend(other: Mailbox): void {
-    for (let left = other.length; left > 0; left -= 1) {
-      const at = ((other.head + left - 1) & other.mask) * stride;
-      this.unshift(other.slots[at], other.slots[at + 1] as Sender, other.slots[at + 2]);
+    const entries: [unknown, Sender, unknown][] = [];
+    while (other.length > 0) {
+      entries.push([other.message(), other.sender(), other.receipt()]);
+      other.drop();
     }
-    other.release();
+    for (const [message, sender, receipt] of entries.reverse()) this.unshift(message, sender, receipt);
+    other.first = other.last = none;
+    other.spare = undefined;
   }
 
-  private release(): void {
-    this.slots = [];
-    this.mask = -1;
-    this.head = 0;
-    this.length = 0;
+  private dropBlock(block: Block, next: Block): void {
+    this.first = next;
+    block.next = undefined;
+    block.head = 0;
+    // The chain has come to its end: what is left fits one block.
+    this.spare = next.next === undefined ? undefined : block;
   }
 
-  private grow(): void {
-    const capacity = this.mask + 1;
-    const next: unknown[] = [];
-    for (let i = 0; i < this.length; i += 1) {
-      const at = ((this.head + i) & this.mask) * stride;
-      next.push(this.slots[at], this.slots[at + 1], this.slots[at + 2]);
-    }
-    const wanted = capacity === 0 ? firstCapacity : capacity * 2;
-    while (next.length < wanted * stride) next.push(undefined);
-    this.slots = next;
-    this.mask = wanted - 1;
-    this.head = 0;
+  /** Room at the end. */
+  private append(): Block {
+    const { last } = this;
+    if (last.mask + 1 < blockCapacity) return this.first = this.last = this.roomier(last);
+    const block = this.takeSpare();
+    last.next = block;
+    return this.last = block;
+  }
+
+  /** Room at the front. */
+  private insert(): Block {
+    const { first } = this;
+    if (first.mask + 1 < blockCapacity) return this.first = this.last = this.roomier(first);
+    const block = this.takeSpare();
+    block.next = first;
+    return this.first = block;
+  }
+
+  private roomier(block: Block): Block {
+    return block === none ? new Block(firstCapacity) : block.grown();
+  }
+
+  private takeSpare(): Block {
+    const block = this.spare ?? new Block(blockCapacity);
+    this.spare = undefined;
+    return block;
   }
 }
 

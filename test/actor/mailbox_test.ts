@@ -12,6 +12,19 @@ function takeAll(mailbox: Mailbox): unknown[] {
   return taken;
 }
 
+interface Block {
+  readonly slots: readonly unknown[];
+  readonly next: Block | undefined;
+}
+
+/** The chain, and what is kept for later. */
+function blocks(mailbox: Mailbox): Block[] {
+  const inside = mailbox as unknown as { first: Block; spare: Block | undefined };
+  const all: Block[] = inside.spare === undefined ? [] : [inside.spare];
+  for (let block: Block | undefined = inside.first; block !== undefined; block = block.next) all.push(block);
+  return all;
+}
+
 describe('mailbox', () => {
   test('keeps message, sender and receipt together', () => {
     const mailbox = new Mailbox();
@@ -27,10 +40,10 @@ describe('mailbox', () => {
     const random = seededRandom(7);
     for (let i = 0; i < 20_000; i += 1) {
       const choice = random.next();
-      if (choice < 0.5) {
+      if (choice < 0.6) {
         mailbox.push(i, undefined, i);
         model.push(i);
-      } else if (choice < 0.55) {
+      } else if (choice < 0.65) {
         mailbox.unshift(i, undefined, i);
         model.unshift(i);
       } else if (model.length > 0) {
@@ -55,22 +68,38 @@ describe('mailbox', () => {
     assertEquals(takeAll(stash), [6]);
   });
 
-  test('gives the memory of a long queue back when it is empty, and works on', () => {
+  test('a long queue gives its memory back as it drains, but for one block, and works on', () => {
     const mailbox = new Mailbox();
     for (let i = 0; i < 10_000; i += 1) mailbox.push(i, undefined, undefined);
-    const slots = (): number => (mailbox as unknown as { slots: unknown[] }).slots.length;
-    assert(slots() >= 30_000);
-    assertEquals(takeAll(mailbox).length, 10_000);
-    assertEquals(slots(), 0);
+    assert(blocks(mailbox).length >= 9);
+    for (let i = 0; i < 9_500; i += 1) mailbox.drop();
+    assert(blocks(mailbox).length <= 2);
+    assertEquals(takeAll(mailbox).length, 500);
+    assertEquals(blocks(mailbox).length, 1);
     mailbox.push('again', undefined, undefined);
     assertEquals(takeAll(mailbox), ['again']);
   });
 
+  test('keeps its order where blocks are joined at either end', () => {
+    const mailbox = new Mailbox();
+    const model: number[] = [];
+    for (let i = 0; i < 3_000; i += 1) {
+      mailbox.push(i, undefined, undefined);
+      model.push(i);
+    }
+    for (let i = 0; i < 3_000; i += 1) {
+      mailbox.unshift(-i, undefined, undefined);
+      model.unshift(-i);
+    }
+    assertEquals(mailbox.length, model.length);
+    assertEquals(takeAll(mailbox), model);
+  });
+
   test('does not keep what it gave out', () => {
     const mailbox = new Mailbox();
-    mailbox.push({ big: true }, undefined, {});
-    mailbox.drop();
-    assert((mailbox as unknown as { slots: unknown[] }).slots.every((slot) => slot === undefined));
+    for (let i = 0; i < 5_000; i += 1) mailbox.push({ big: i }, undefined, {});
+    takeAll(mailbox);
+    assert(blocks(mailbox).every(({ slots }) => slots.every((slot) => slot === undefined)));
   });
 
   test('a message of the runtime is told apart from any receipt', () => {
