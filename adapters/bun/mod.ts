@@ -88,6 +88,7 @@ function serve(options: ListenOptions, admitting: ListenOptions, sockets: Socket
         if (typeof message === 'string') socket.data.managed?.receivedText();
         else socket.data.managed?.received(message);
       },
+      drain: (socket) => socket.data.managed?.drained(),
       close: (socket, code, reason) => socket.data.managed?.ended(code, reason),
     },
   });

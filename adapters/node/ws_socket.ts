@@ -4,9 +4,10 @@ import { ManagedSocket } from '../shared/managed_socket.ts';
 
 export function manageWs(socket: WebSocket, maxFrameBytes: number): ManagedSocket {
   socket.binaryType = 'nodebuffer';
-  const managed = new ManagedSocket({
+  const written = (): void => managed.drained();
+  const managed: ManagedSocket = new ManagedSocket({
     send(bytes) {
-      if (socket.readyState === socket.OPEN) socket.send(bytes, { binary: true });
+      if (socket.readyState === socket.OPEN) socket.send(bytes, { binary: true }, written);
       return true;
     },
     bufferedBytes: () => socket.bufferedAmount,

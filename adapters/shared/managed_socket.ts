@@ -33,6 +33,7 @@ export class ManagedSocket implements Socket {
   readonly #maxFrameBytes: number;
   readonly #waiting: (Uint8Array | LinkClose)[] = [];
   readonly #endListeners: (() => void)[] = [];
+  onDrain: () => void = () => {};
   #state: State = { kind: 'open' };
   #onMessage: ((bytes: Uint8Array) => void) | undefined;
   #onClose: ((close: LinkClose) => void) | undefined;
@@ -92,6 +93,11 @@ export class ManagedSocket implements Socket {
     if (this.#state.kind !== 'open') return;
     if (bytes.byteLength > this.#maxFrameBytes) this.oversized(bytes.byteLength);
     else this.#emit(bytes);
+  }
+
+  /** For the adapter: some of what was sent has left the process. */
+  drained(): void {
+    if (this.#state.kind === 'open') this.onDrain();
   }
 
   /** For the adapter: a frame above the limit was announced, and not taken in. */

@@ -129,6 +129,7 @@ export class ClientConnection implements RawSocket {
         const size = await this.#stream.write(bytes);
         if (this.#ended()) return;
         this.#output.wrote(size);
+        this.socket.drained();
       }
     } catch {
       this.#stopWriting();

@@ -44,6 +44,8 @@ export interface Link {
   send(frame: Uint8Array): void;
   /** Bytes handed over that have not left this process yet. */
   bufferedBytes(): number;
+  /** Assigned by the owner: some of them have left. Called where the runtime can tell, on others never. */
+  onDrain?: () => void;
   /** `code` is 1000 or in 4000 … 4999. */
   close(code: number, reason: string): void;
 }

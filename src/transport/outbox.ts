@@ -15,7 +15,7 @@ export interface OutboxOwner {
   retry(): void;
 }
 
-/** How often a socket that is too full is looked at; no runtime tells when it has drained. */
+/** How often a socket that is too full is looked at; not every runtime tells when it has drained. */
 const POLL_MS = 2;
 
 export class Outbox {
@@ -50,6 +50,13 @@ export class Outbox {
       this.owner.retry();
     });
     return false;
+  }
+
+  /** The socket has sent something; cheap when nobody waits for it. */
+  drained(link: Link): void {
+    if (this.polling === undefined || link.bufferedBytes() > limits.socketBufferBytes / 2) return;
+    this.pause();
+    this.owner.retry();
   }
 
   /** Hands everything over, whatever the socket has unsent. */

@@ -287,6 +287,9 @@ export class Peer {
     this.dialer.succeeded();
     this.unsettled = 0;
     this.used = entry;
+    entry.link.onDrain = () => {
+      if (this.used === entry) this.outbox.drained(entry.link);
+    };
     this.outbox.relink(entry.link.peer.uid);
     this.host.counters.connects++;
     this.host.connected(entry.link.peer);

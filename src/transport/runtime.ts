@@ -23,6 +23,8 @@ export interface Socket {
   /** Assigned by the owner in the turn it gets the socket; no event is lost before that. */
   onMessage: (bytes: Uint8Array) => void;
   onClose: (close: LinkClose) => void;
+  /** Some of what was buffered has left the process. Called where the runtime can tell, on others never. */
+  onDrain: () => void;
 }
 
 export interface ListenOptions {

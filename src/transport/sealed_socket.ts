@@ -80,6 +80,7 @@ class InOrder {
 export class SealedSocket implements Socket {
   onMessage: (bytes: Uint8Array) => void = () => {};
   onClose: (close: LinkClose) => void = () => {};
+  onDrain: () => void = () => {};
   readonly #raw: Socket;
   readonly #keys: FrameKeys;
   /** A frame was lost on its way out. */
@@ -106,6 +107,7 @@ export class SealedSocket implements Socket {
     );
     raw.onMessage = (bytes) => this.received(bytes);
     raw.onClose = (close) => this.#rawClosed(close);
+    raw.onDrain = () => this.onDrain();
   }
 
   send(bytes: Uint8Array): boolean {

@@ -239,6 +239,7 @@ class SocketLink implements Link {
   readonly peer: PeerIdentity;
   readonly dialled: boolean;
   open = true;
+  onDrain: () => void = () => {};
   readonly #socket: Socket;
   readonly #dropped: () => void;
 
@@ -247,6 +248,7 @@ class SocketLink implements Link {
     this.dialled = dialled;
     this.#socket = socket;
     this.#dropped = dropped;
+    socket.onDrain = () => this.onDrain();
   }
 
   send(frame: Uint8Array): void {

@@ -14,6 +14,7 @@ class Wire implements Socket {
   takes = true;
   onMessage: (bytes: Uint8Array) => void = () => {};
   onClose: (close: LinkClose) => void = () => {};
+  onDrain: () => void = () => {};
 
   send(bytes: Uint8Array): boolean {
     if (this.takes) this.sent.push(Uint8Array.from(bytes));

@@ -280,6 +280,7 @@ function fakeRuntime() {
       },
       onMessage: () => {},
       onClose: () => {},
+      onDrain: () => {},
     };
     if (options?.admit() !== true) return undefined;
     options.onSocket(socket, '');

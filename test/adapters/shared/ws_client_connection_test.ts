@@ -122,6 +122,21 @@ describe('writes', () => {
     assertEquals(written(stream), [0, 1, 2, 3, 4, 5].map((i) => [2, i]));
   });
 
+  test('each write that ends is told, so that who waits for room need not poll', async () => {
+    const { stream, socket } = connected();
+    const left: number[] = [];
+    socket.onDrain = () => void left.push(socket.bufferedBytes());
+    stream.flowing = false;
+    socket.send(Uint8Array.of(1));
+    await pause(1);
+    assertEquals(left, []);
+    stream.accept(3);
+    await pause(1);
+    stream.accept();
+    await pause(1);
+    assertEquals(left, [4, 0]);
+  });
+
   test('R123: a frame that would make more wait than the limit is refused', async () => {
     const { stream, socket } = connected(undefined, 1_000);
     stream.flowing = false;
