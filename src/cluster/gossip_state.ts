@@ -6,6 +6,7 @@
 import type { Address } from '../transport/contract.ts';
 import { addHashes, canonicalText, type Hash, hashDigits, hashText } from './canonical.ts';
 import type { ClusterEntry, HostingClaim, MemberStatus, StartedRecord } from './member.ts';
+import { sameSelf } from './same_record.ts';
 import { laterStatus } from './transitions.ts';
 
 export interface MemberRecord {
@@ -99,7 +100,7 @@ export function mergeRecord(a: MemberRecord, b: MemberRecord): MemberRecord {
 /** Equal versions with different content can only be forged: every node then picks the same one. */
 function newerSelf(a: MemberRecord, b: MemberRecord): MemberRecord {
   if (a.selfVersion !== b.selfVersion) return a.selfVersion > b.selfVersion ? a : b;
-  return selfText(a) >= selfText(b) ? a : b;
+  return sameSelf(a, b) || selfText(a) >= selfText(b) ? a : b;
 }
 
 /** What the member says about itself, as text. */

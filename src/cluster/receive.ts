@@ -3,19 +3,20 @@ import { limits } from '../limits.ts';
 import type { PeerIdentity } from '../transport/contract.ts';
 import { isActiveUid } from './convergence.ts';
 import type { DigestMessage, GossipMessage } from './gossip_codec.ts';
-import { digestOf, type GossipState, type MemberRecord, mergeGossip, selfText, withRecord } from './gossip_state.ts';
+import { digestOf, type GossipState, type MemberRecord, mergeGossip, withRecord } from './gossip_state.ts';
 import { arrive, end, type Membership, type MembershipEffect, selfRecord, type Step } from './membership_state.ts';
+import { sameSelf, withKnownRecords } from './same_record.ts';
 import { isActive, isLater } from './transitions.ts';
 
 export function receiveGossip(state: Membership, from: PeerIdentity, message: GossipMessage): Step {
   if (state.phase === 'outside') return adopt(state, from, message);
   const stranger = refuseStranger(state, from, message.state.clusterId);
   if (stranger !== undefined) return { state, effects: stranger };
-  const why = forgery(state, message.state);
+  const mine = state.gossip;
+  const theirs = withKnownRecords(message.state, mine);
+  const why = forgery(state, theirs);
   if (why !== undefined) return refuse(state, from, 'gossip', why);
 
-  const mine = state.gossip;
-  const theirs = message.state;
   const merged = mergeGossip(mine, theirs, limits.tombstones);
   if (!merged.records.has(state.selfUid)) return removedByOthers(state);
   const [before, offered, after] = [digestOf(mine), digestOf(theirs), digestOf(merged)];
@@ -116,7 +117,7 @@ function forgery(state: Membership, theirs: GossipState): string | undefined {
 /** Others may promote this node or mark it down, nothing else. */
 function isForgedSelf(self: MemberRecord, claimed: MemberRecord): boolean {
   if (claimed.selfVersion > self.selfVersion) return true;
-  if (claimed.selfVersion === self.selfVersion && selfText(claimed) !== selfText(self)) return true;
+  if (claimed.selfVersion === self.selfVersion && !sameSelf(claimed, self)) return true;
   return (claimed.status === 'leaving' || claimed.status === 'exiting') && isLater(claimed.status, self.status);
 }
 

@@ -71,8 +71,10 @@ class MembershipRun implements ProgramRun {
     await node.peers.stop();
   }
 
-  check(): void {
-    for (const [process, node] of this.#nodes) this.#rules.observe(node, process.name, node.view());
+  /** A view changes in steps of its own process only. */
+  check(process: SimProcess | undefined): void {
+    const node = process && this.#nodes.get(process);
+    if (process && node) this.#rules.observe(node, process.name, node.view());
   }
 
   unsettled(): string | undefined {

@@ -30,8 +30,11 @@ export interface ProgramRun {
   leave(process: SimProcess): Promise<void>;
   /** An action that a `call` fault names. */
   call?(process: SimProcess, action: string, argument: string): void;
-  /** Called after every step: throws a `SimulationError` when a rule is broken. */
-  check?(): void;
+  /**
+   * Called after every step: throws a `SimulationError` when a rule is broken. `process`: whose step it was; undefined for
+   * the world's own.
+   */
+  check?(process: SimProcess | undefined): void;
   /** The faults are over: stop the load that keeps the run from settling. */
   quiesce?(): void;
   /** What is still missing before the cluster may be called settled, for people; undefined when it is settled. */

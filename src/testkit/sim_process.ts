@@ -30,6 +30,7 @@ export class SimProcess {
   readonly environment: Environment;
   /** Promises of the code under test that have not settled; while there are any, each step drains promise reactions. */
   pendingAsync = 0;
+  #settles = false;
   #alive = true;
   #suspensions = 0;
   #held: QueuedEvent<SimProcess>[] = [];
@@ -77,6 +78,18 @@ export class SimProcess {
     };
     promise.then(settled, settled);
     return promise;
+  }
+
+  /** A promise of the code under test settles in this step: its reactions run before the next one. */
+  settles(): void {
+    this.#settles = true;
+  }
+
+  /** Must promise reactions be drained after the step of this process that has just run? */
+  takeAsync(): boolean {
+    const settles = this.#settles;
+    this.#settles = false;
+    return settles || this.pendingAsync > 0;
   }
 
   /** Called when the process ends, by whatever way. */

@@ -40,8 +40,8 @@ export class World {
   now = 0;
   /** Events run so far. */
   steps = 0;
-  /** Called after each step and its promise reactions. Throwing ends the run. */
-  afterStep: (() => void) | undefined;
+  /** Called after each step and its promise reactions, with the process that ran. Throwing ends the run. */
+  afterStep: ((process: SimProcess | undefined) => void) | undefined;
   /** Called when an event of a process throws. Default: the run fails. */
   onUncaught: (process: SimProcess, error: unknown) => void;
   /** Called for warnings and errors that a process logs. */
@@ -54,7 +54,9 @@ export class World {
   #order = 0;
   #lateness: Prng;
   #logLevel: LogLevel;
-  #drain: 'always' | 'tracked';
+  /** See `WorldOptions.drain`. */
+  drain: 'always' | 'tracked';
+  #stepped: SimProcess | undefined;
   #lastProgress = 0;
   #stepsAtProgress = 0;
   #failure: { readonly error: unknown } | undefined;
@@ -66,7 +68,7 @@ export class World {
     this.network = new SimNetwork(this, options.network ?? {});
     this.#lateness = new Prng(`${this.seed}/timers`);
     this.#logLevel = options.logLevel ?? 'info';
-    this.#drain = options.drain ?? 'tracked';
+    this.drain = options.drain ?? 'tracked';
     this.onUncaught = (process, error) => {
       this.fail(
         new SimulationError('uncaught', `exception in ${process.name}: ${printStack(error)}`, { cause: error }),
@@ -241,7 +243,7 @@ export class World {
 
   #afterStep(): void {
     this.#throwFailure();
-    this.afterStep?.();
+    this.afterStep?.(this.#stepped);
   }
 
   #throwFailure(): void {
@@ -264,11 +266,12 @@ export class World {
       }
     }
     event.run = undefined;
+    this.#stepped = owner;
     this.steps++;
     this.#checkProgress();
     if (owner === undefined) {
       run();
-      return true;
+      return this.drain === 'always';
     }
     this.trace.mixFloat(this.now);
     this.trace.mix(owner.host.index);
@@ -277,7 +280,7 @@ export class World {
     } catch (error) {
       this.#failed(owner, error);
     }
-    return this.#drain === 'always' || owner.pendingAsync > 0;
+    return this.drain === 'always' || owner.takeAsync();
   }
 
   #failed(process: SimProcess, error: unknown): void {

@@ -127,7 +127,7 @@ class Runner {
       random: new Prng(`${plan.seed}/program`),
       addresses: plan.hosts.map((host) => host.address),
     });
-    this.#world.afterStep = () => this.#run.check?.();
+    this.#world.afterStep = (process) => this.#run.check?.(process);
     this.#world.onProcessEnded = (process, how) => {
       if (how === 'exit' && !this.#leaving.has(process.host)) this.#startLater(process.host, 500, 3_000);
     };

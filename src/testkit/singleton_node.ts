@@ -80,8 +80,10 @@ export class SingletonNode {
       if (changes.some((change) => change.kind === 'self-up')) this.#startLoad();
     });
     this.membership.start();
-    this.#process.track(this.#assembly.whenEnded).then(() => {
-      if (this.membership.ended()?.rejoin === true) this.#process.exit();
+    this.membership.onEnd(({ rejoin }) => {
+      this.#process.track(this.#assembly.whenEnded).then(() => {
+        if (rejoin) this.#process.exit();
+      });
     });
   }
 

@@ -20,12 +20,14 @@ import { type WorkerKind, workerKinds } from './workload_actors.ts';
  */
 export const singletonProgram: Program = {
   name: 'singletons',
+  drain: 'tracked',
   create: (context) => new SingletonRun(context, 'count'),
 };
 
 /** The same, and a fork is a failure. */
 export const strictSingletonProgram: Program = {
   name: 'singletons-strict',
+  drain: 'tracked',
   create: (context) => new SingletonRun(context, 'fail'),
 };
 
@@ -67,6 +69,8 @@ export class SingletonRun implements ProgramRun {
     this.settings = drawSettings(context);
     this.leaseBackend = new LeaseBackend(context.world);
     const leased = this.settings.leases !== undefined;
+    // What a lease does between its messages is promises that nobody here sees.
+    if (leased) context.world.drain = 'always';
     const excuse = forks === 'count' && !this.settings.plannedOnly && !leased;
     const forked = (older: Instance, younger: Instance) => excuse && this.#forked(older, younger);
     const stays = (name: string) => context.profile.joinsOnly === true && !mayMoveItself(this.settings, name);
@@ -114,8 +118,8 @@ export class SingletonRun implements ProgramRun {
     if (kind !== undefined) this.#nodes.get(process)?.act(action, kind);
   }
 
-  check(): void {
-    this.#checkMembership();
+  check(process: SimProcess | undefined): void {
+    if (process !== undefined) this.#checkMembership(process);
     const { world } = this.#context;
     if (world.now < this.#nextAudit) return;
     this.#nextAudit = world.now + auditEveryMs;
@@ -130,12 +134,11 @@ export class SingletonRun implements ProgramRun {
     return { epochsGrow: () => leases.kind === 'store' || hosts.every(({ wallOffsetMs }) => wallOffsetMs === 0) };
   }
 
-  /** Where every side of a split lives on, two leaders number members of one cluster. */
-  #checkMembership(): void {
-    if (this.settings.leases?.everySideLives === true) return;
-    for (const [process, { membership }] of this.#nodes) {
-      this.#rules.observe(membership, process.name, membership.view());
-    }
+  /** A view changes in steps of its own process only. Where every side of a split lives on, two leaders number one cluster. */
+  #checkMembership(process: SimProcess): void {
+    const membership = this.#nodes.get(process)?.membership;
+    if (membership === undefined || this.settings.leases?.everySideLives === true) return;
+    this.#rules.observe(membership, process.name, membership.view());
   }
 
   quiesce(): void {

@@ -186,5 +186,10 @@ export function makeWorker(kind: WorkerKind, place: WorkerPlace): Worker {
 }
 
 function sleep(process: SimProcess, ms: number): Promise<void> {
-  return process.track(new Promise((resolve) => void process.timers.set(ms, resolve)));
+  return new Promise((resolve) =>
+    void process.timers.set(ms, () => {
+      process.settles();
+      resolve();
+    })
+  );
 }

@@ -95,6 +95,7 @@ export function downEverybody(view: SplitView): DowningDecision {
 }
 
 function pictureOf(view: SplitView): { votes: string | undefined; rest: string } {
+  if (view.unreachable.size === 0 && (view.indirectlyConnected?.size ?? 0) === 0) return { votes: undefined, rest: '' };
   const votes: string[] = [];
   const rest: string[] = [];
   let split = false;
