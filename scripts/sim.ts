@@ -3,11 +3,12 @@
  *
  *     npm run sim -- --seed 42                       one run, with its report
  *     npm run sim -- --seeds 1..1000                 many runs; a failing one is shrunk and reported
- *     npm run sim -- --minutes 10                    new seeds until the time is up
+ *     npm run sim -- --minutes 10 --first 5000       seeds from there on until the time is up
  *     npm run sim -- --seeds 1..60 --hashes          one line per run: to compare runtimes
  *
  * Options: --profile NAME (default: the profiles take turns), --program NAME, --nodes N, --seconds S (length of the fault
- * phase), --faults 0,3 (only these of the drawn faults), --no-shrink, --verbose (every event). Exit code 0: all passed; 1: a rule was broken; 2: bad usage.
+ * phase), --faults 0,3 (only these of the drawn faults), --first-failure (no more runs after one that failed), --no-shrink,
+ * --verbose (every event). Exit code 0: all passed; 1: a rule was broken; 2: bad usage.
  */
 import process from 'node:process';
 import { parseArgs } from 'node:util';
@@ -29,6 +30,7 @@ interface Choice {
   readonly until: number | undefined;
   readonly keep: readonly number[] | undefined;
   readonly hashes: boolean;
+  readonly firstFailure: boolean;
   readonly shrink: boolean;
   readonly verbose: boolean;
 }
@@ -41,18 +43,20 @@ function readChoice(): Choice {
       seed: { type: 'string' },
       seeds: { type: 'string' },
       minutes: { type: 'string' },
+      first: { type: 'string', default: '1' },
       profile: { type: 'string' },
       program: { type: 'string', default: programNames()[0] ?? '' },
       nodes: { type: 'string' },
       seconds: { type: 'string' },
       faults: { type: 'string' },
       hashes: { type: 'boolean', default: false },
+      'first-failure': { type: 'boolean', default: false },
       'no-shrink': { type: 'boolean', default: false },
       verbose: { type: 'boolean', default: false },
     },
   });
   const minutes = numberOf('minutes', values.minutes);
-  const [first, last] = readSeeds(values.seed, values.seeds, minutes);
+  const [first, last] = readSeeds(values.seed, values.seeds, minutes, numberOf('first', values.first) ?? 1);
   const seconds = numberOf('seconds', values.seconds);
   if (values.profile !== undefined) profileNamed(values.profile);
   return {
@@ -65,12 +69,18 @@ function readChoice(): Choice {
     until: seconds === undefined ? undefined : seconds * 1_000,
     keep: readFaults(values.faults),
     hashes: values.hashes,
+    firstFailure: values['first-failure'],
     shrink: !values['no-shrink'],
     verbose: values.verbose,
   };
 }
 
-function readSeeds(seed: string | undefined, seeds: string | undefined, minutes: number | undefined): [number, number] {
+function readSeeds(
+  seed: string | undefined,
+  seeds: string | undefined,
+  minutes: number | undefined,
+  first: number,
+): [number, number] {
   if (seed !== undefined) {
     const only = numberOf('seed', seed) ?? 1;
     return [only, only];
@@ -80,7 +90,7 @@ function readSeeds(seed: string | undefined, seeds: string | undefined, minutes:
     if (range === null || Number(range[1]) > Number(range[2])) throw new UsageError(`--seeds ${seeds}: expected A..B`);
     return [Number(range[1]), Number(range[2])];
   }
-  return minutes === undefined ? [1, profileNames().length] : [1, Number.MAX_SAFE_INTEGER];
+  return minutes === undefined ? [1, profileNames().length] : [first, Number.MAX_SAFE_INTEGER];
 }
 
 function readFaults(text: string | undefined): number[] | undefined {
@@ -147,11 +157,13 @@ async function main(): Promise<number> {
     steps += result.steps;
     worst = Math.max(worst, result.settledAfterMs ?? 0);
     if (result.failure !== undefined) failed.push(seed);
+    if (choice.firstFailure && failed.length > 0) break;
   }
   if (!choice.hashes) {
     const seconds = (performance.now() - started) / 1_000;
+    const range = `seeds ${choice.first}..${choice.first + runs - 1} of ${choice.program.name}`;
     console.log(
-      `${runs} runs, ${failed.length} failed${failed.length > 0 ? ` (seeds ${failed.join(', ')})` : ''}; ` +
+      `${range}: ${runs} runs, ${failed.length} failed${failed.length > 0 ? ` (seeds ${failed.join(', ')})` : ''}; ` +
         `${Math.round(steps / seconds)} steps/s, slowest to settle ${Math.round(worst)} ms, ${seconds.toFixed(1)} s`,
     );
   }

@@ -1,48 +1,71 @@
 /**
- * Many seeds through the simulator. `SIM_SEEDS` chooses: a number (how many) or a range `A..B`; default 1 to 1000 for the
- * whole thing, 1 to 300 for membership alone. `npm run sim -- --seed N` runs and explains a single one.
+ * Many seeds through the simulator, in processes beside each other: fixed ones of every profile, so that a change that breaks
+ * a rule is seen, and fresh ones, which are printed. `SIM_SEEDS`: fixed seeds of each profile, of the whole thing and of
+ * membership alone (default `80,120`); `SIM_FRESH_SECONDS`: how long fresh ones run (default 60, 0 for none).
+ * `npm run sim -- --seed N` runs and explains a single one.
  */
-import { fail } from '@std/assert';
+import { assertEquals, fail } from '@std/assert';
 import process from 'node:process';
 import { describe, test } from 'node:test';
 import { profileNames } from '../../src/testkit/profiles.ts';
-import type { Program } from '../../src/testkit/program.ts';
-import { programNamed } from '../../src/testkit/programs.ts';
-import { formatReport } from '../../src/testkit/report.ts';
-import { shrink } from '../../src/testkit/shrink.ts';
-import { simulate } from '../../src/testkit/simulate.ts';
+import { parallel, runSim } from './sim_process.ts';
 
-function chosenSeeds(text: string): [first: number, last: number] {
-  const range = /^(\d+)\.\.(\d+)$/.exec(text);
-  if (range !== null) return [Number(range[1]), Number(range[2])];
-  if (/^[1-9]\d*$/.test(text)) return [1, Number(text)];
-  throw new RangeError(`SIM_SEEDS = ${text}: must be a number or a range such as 1..60`);
-}
+const programs = ['singletons', 'membership'] as const;
+const counts = (process.env['SIM_SEEDS'] ?? '80,120').split(',').map(Number);
+const freshSeconds = Number(process.env['SIM_FRESH_SECONDS'] ?? 60);
 
-const defaults: Readonly<Record<string, string>> = { singletons: '1000', membership: '300' };
-/** Seeds of one test, so that none of them takes minutes. */
-const chunk = 36;
+/** All slices are asked for at once; each test waits for its own. */
+const slices = programs.flatMap((program, index) =>
+  profileNames().flatMap((profile) => slicesOf(program, profile, counts[index] ?? 0))
+);
 
-for (const [name, count] of Object.entries(defaults)) {
-  const program = programNamed(name);
-  const [first, last] = chosenSeeds(process.env['SIM_SEEDS'] ?? count);
-  const seeds = Array.from({ length: last - first + 1 }, (_, i) => first + i);
-  describe(`${name}, seeds ${first} to ${last}`, () => {
-    for (const [turn, profile] of profileNames().entries()) {
-      const mine = seeds.filter((seed) => seed % profileNames().length === turn);
-      for (let start = 0; start < mine.length; start += chunk) {
-        const part = mine.slice(start, start + chunk);
-        test(`R144, S1–S5: ${profile}, ${part.length} seeds from ${part[0]}`, () => runAll(program, profile, part));
-      }
-    }
+/** Few enough seeds that none of them takes minutes. */
+function slicesOf(program: string, profile: string, count: number) {
+  const size = 40;
+  return Array.from({ length: Math.ceil(count / size) }, (_, index) => {
+    const [from, to] = [index * size + 1, Math.min(count, (index + 1) * size)];
+    return { program, profile, from, to };
   });
 }
 
-async function runAll(program: Program, profile: string, seeds: readonly number[]): Promise<void> {
-  for (const seed of seeds) {
-    const result = await simulate({ seed, program, profile });
-    if (result.failure === undefined) continue;
-    const shrunk = await shrink(result, program, 60);
-    fail(`\n${formatReport(shrunk.result)}`);
+describe('fixed seeds', () => {
+  let outcomes: readonly ReturnType<typeof runSim>[] | undefined;
+  for (const [index, { program, profile, from, to }] of slices.entries()) {
+    test(`R144, S1–S5: ${program}, ${profile}, seeds ${from} to ${to}`, async () => {
+      outcomes ??= slices.map((slice) =>
+        runSim('bun', [
+          '--program',
+          slice.program,
+          '--profile',
+          slice.profile,
+          '--seeds',
+          `${slice.from}..${slice.to}`,
+          '--first-failure',
+        ], 400_000)
+      );
+      const { exitCode, output } = await outcomes[index]!;
+      if (exitCode !== 0) fail(`\n${output}`);
+      assertEquals(output.match(/(\d+) runs, 0 failed/)?.[1], String(to - from + 1), output);
+    });
   }
-}
+});
+
+describe('fresh seeds', () => {
+  test(`${freshSeconds} seconds of them`, { skip: freshSeconds === 0 }, async () => {
+    const first = Math.floor(Math.random() * 2 ** 40);
+    const minutes = String(freshSeconds / 60);
+    const runs = Array.from({ length: parallel }, (_, job) =>
+      runSim('bun', [
+        '--minutes',
+        minutes,
+        '--first',
+        String(first + job * 2 ** 30),
+        '--program',
+        job % 3 === 2 ? 'membership' : 'singletons',
+      ], freshSeconds * 2_000 + 60_000));
+    for (const { exitCode, output } of await Promise.all(runs)) {
+      console.log(`fresh ${/seeds \d+\.\.\d+.*$/m.exec(output)?.[0] ?? output}`);
+      if (exitCode !== 0) fail(`\n${output}`);
+    }
+  });
+});

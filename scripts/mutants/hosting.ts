@@ -1,0 +1,105 @@
+/** Deliberate faults in hosting (rules 8 to 11). */
+import type { Mutant } from './mutant.ts';
+
+export const hostingMutants: readonly Mutant[] = [
+  {
+    name: 'youngest-hosts',
+    rule: 8,
+    what: 'the youngest member hosts, so that a join moves',
+    file: 'src/singleton/host.ts',
+    find: '  const eligible = view.members.filter((member) =>',
+    replace: '  const eligible = view.members.toReversed().filter((member) =>',
+  },
+  {
+    name: 'stopped-node-is-host',
+    rule: 8,
+    what: 'a node that has called `stop` still counts as a host',
+    file: 'src/singleton/host.ts',
+    find: "member.status === 'up' && member.started.has(name) && carriesRole(member, role)\n  );",
+    replace: "member.status === 'up' && carriesRole(member, role)\n  );",
+  },
+  {
+    name: 'termination-not-awaited',
+    rule: 9,
+    what: 'a becoming host does not wait for the termination of the instance before',
+    file: 'src/singleton/manager_becoming.ts',
+    find: "reply = 'stopping';",
+    replace: "reply = 'clear';",
+  },
+  {
+    name: 'only-the-oldest-is-asked',
+    rule: 9,
+    what: 'a becoming host asks only members that could host now',
+    file: 'src/singleton/manager_becoming.ts',
+    find: 'member.uid !== draft.state.selfUid && !member.terminated);',
+    replace:
+      "member.uid !== draft.state.selfUid && !member.terminated && member.status === 'up' && member.started.has(draft.state.name));",
+  },
+  {
+    name: 'older-answers-count',
+    rule: 9,
+    what: 'answers to an earlier attempt are taken for answers to this one',
+    file: 'src/singleton/manager_becoming.ts',
+    find:
+      "if (answer.nonce !== current || (phase.kind !== 'becoming-host' && phase.kind !== 'acquiring-lease')) return;",
+    replace: "if (phase.kind !== 'becoming-host' && phase.kind !== 'acquiring-lease') return;",
+  },
+  {
+    name: 'yielding-voids-nothing',
+    rule: 9,
+    what: 'a becoming host that yields to a better one goes on with what it has collected',
+    file: 'src/singleton/manager_standing_down.ts',
+    find: '      abandonAttempt(draft);\n      return answer(give(draft, asker));',
+    replace: '      return answer(give(draft, asker));',
+  },
+  {
+    name: 'down-members-are-passed-over',
+    rule: 9,
+    what: 'a member that is down, and not yet removed, is not waited for',
+    file: 'src/singleton/manager_becoming.ts',
+    find: "const blockers = members.filter((member) => attempt.replies.get(member.uid) !== 'clear');",
+    replace:
+      "const blockers = members.filter((member) => member.status !== 'down' && attempt.replies.get(member.uid) !== 'clear');",
+  },
+  {
+    name: 'host-anyway-with-a-lease',
+    rule: 9,
+    what: 'silent members are passed over although there is a lease',
+    file: 'src/singleton/manager_becoming.ts',
+    find: "if (config.handOverPolicy !== 'host-anyway' || config.lease) return false;",
+    replace: "if (config.handOverPolicy !== 'host-anyway') return false;",
+    profiles: ['lease'],
+  },
+  {
+    name: 'slow-members-are-silent',
+    rule: 9,
+    what: 'a member that is slow or reachable is passed over after the time-out',
+    file: 'src/singleton/manager_becoming.ts',
+    find: "member.status !== 'down' && !member.reachable && attempt.replies.get(member.uid) === undefined",
+    replace: 'true',
+  },
+  {
+    name: 'epoch-not-above-answers',
+    rule: 10,
+    what: 'the epoch is the wall clock alone, not above what others answered',
+    file: 'src/singleton/manager_draft.ts',
+    find: 'return Math.max(this.state.epochSeen + 1, this.state.epochStarted + 1, Math.floor(this.#wall));',
+    replace: 'return Math.floor(this.#wall);',
+  },
+  {
+    name: 'every-verdict-planned',
+    rule: 11,
+    what: 'a new host announces a planned move after a crash too',
+    file: 'src/singleton/manager_becoming.ts',
+    find: 'const plannedSince = previous ? previous.plannedSince : epoch;',
+    replace: 'const plannedSince = previous ? previous.plannedSince : 0;',
+  },
+  {
+    name: 'settled-by-membership',
+    rule: 11,
+    what: 'a proxy settles what it sent when it sees another host in its view, without the verdict of that host',
+    file: 'src/singleton/proxy.ts',
+    find: '    if (open) this.stream.closed();\n    if (host === undefined',
+    replace: "    if (open) this.stream.renew('at-most-once');\n    if (host === undefined",
+  },
+];
