@@ -1,17 +1,25 @@
 /** Are two member records the same data? Answered without building texts: nearly every record that gossip brings is known. */
 import type { GossipState, MemberRecord } from './gossip_state.ts';
 
+type Own = Omit<MemberRecord, 'uid' | 'status' | 'upNumber' | 'terminated' | 'selfVersion'>;
+type Same<T> = (a: T, b: T) => boolean;
+
+/** A field of the record that is not compared here does not compile. */
+const own: { readonly [Field in keyof Own]: Same<Own[Field]> } = {
+  address: Object.is,
+  runtime: Object.is,
+  appVersion: Object.is,
+  roles: (a, b) => a.length === b.length && a.every((role, index) => role === b[index]),
+  started: sameMap,
+  hosting: sameMap,
+};
+
 /** What the member says about itself; the order of map entries does not matter. */
 export function sameSelf(a: MemberRecord, b: MemberRecord): boolean {
   return a === b ||
-    (a.address === b.address && a.runtime === b.runtime && a.appVersion === b.appVersion &&
-      a.roles.length === b.roles.length && a.roles.every((role, index) => role === b.roles[index]) &&
-      sameMap(a.started, b.started, (x, y) => x.generation === y.generation && x.role === y.role) &&
-      sameMap(
-        a.hosting,
-        b.hosting,
-        (x, y) => x.epoch === y.epoch && x.plannedSince === y.plannedSince && x.since === y.since,
-      ));
+    (own.address(a.address, b.address) && own.runtime(a.runtime, b.runtime) &&
+      own.appVersion(a.appVersion, b.appVersion) && own.roles(a.roles, b.roles) &&
+      own.started(a.started, b.started) && own.hosting(a.hosting, b.hosting));
 }
 
 export function sameRecord(a: MemberRecord, b: MemberRecord): boolean {
@@ -30,16 +38,19 @@ export function withKnownRecords(theirs: GossipState, mine: GossipState): Gossip
   return { ...theirs, records };
 }
 
-function sameMap<T>(
-  a: ReadonlyMap<string, T>,
-  b: ReadonlyMap<string, T>,
-  same: (x: T, y: T) => boolean,
-): boolean {
+/** Maps of flat records. */
+function sameMap<T extends object>(a: ReadonlyMap<string, T>, b: ReadonlyMap<string, T>): boolean {
   if (a === b) return true;
   if (a.size !== b.size) return false;
   for (const [key, value] of a) {
     const other = b.get(key);
-    if (other === undefined || (other !== value && !same(value, other))) return false;
+    if (other === undefined || !sameFlat(value, other)) return false;
   }
   return true;
+}
+
+function sameFlat<T extends object>(a: T, b: T): boolean {
+  if (a === b) return true;
+  const keys = Object.keys(a) as (keyof T)[];
+  return keys.length === Object.keys(b).length && keys.every((key) => a[key] === b[key]);
 }
