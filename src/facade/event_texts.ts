@@ -54,6 +54,9 @@ export function describeSingletonEvent(event: SingletonHosted | SingletonStopped
         kind: 'singleton-hosted',
         text: `${event.name} runs on ${event.host}${from} (${event.reason}${gap}).`,
         epoch: event.epoch,
+        reason: event.reason,
+        ...(event.from === undefined ? {} : { from: event.from }),
+        ...(event.gapMs === undefined ? {} : { gapMs: Math.round(event.gapMs) }),
         ...about,
       };
     }
@@ -62,6 +65,7 @@ export function describeSingletonEvent(event: SingletonHosted | SingletonStopped
         kind: 'singleton-stopped',
         text: `${event.name} ended on ${event.host} (${event.cause}).`,
         epoch: event.epoch,
+        reason: event.cause,
         ...about,
       };
     case 'SingletonHostedAnyway':

@@ -19,11 +19,13 @@ import { SingletonHosted, SingletonHostedAnyway, SingletonStopped } from '../sin
 import type { LeaseReport } from '../singleton/lease_keeper.ts';
 import { eligibleHosts, hostOf, pinnedUid, roleOf } from '../singleton/host.ts';
 import { type SingletonRegistry, SingletonStateError } from '../singleton/registry.ts';
+import type { Phase } from '../singleton/manager_state.ts';
 import type { Singleton } from '../singleton/singleton.ts';
 import { isKindMark } from '../singleton/spawn_registration.ts';
 import type { Address, SeedAnswer } from '../transport/contract.ts';
 import type { LinkedPeers } from '../transport/peers.ts';
 import { describeChange, describeSingletonEvent } from './event_texts.ts';
+import { HostWatch, presentHost } from './host_watch.ts';
 import { nodeSamples } from './node_samples.ts';
 
 export class NodeInspection implements ClusterInspection {
@@ -116,7 +118,6 @@ export class NodeInspection implements ClusterInspection {
       ...(lease ? { lease: leaseDetail(lease) } : {}),
       startedOn: view.members.filter((member) => member.started.has(name)).map((member) => member.address),
       pinnedTo: view.members.find((member) => member.uid === pin)?.address ?? null,
-      buffered: ledger?.buffered ?? 0,
       counters: {
         told: ledger?.told ?? 0,
         acknowledged: ledger?.acknowledged ?? 0,
@@ -135,9 +136,8 @@ export class NodeInspection implements ClusterInspection {
   #report(name: string): SingletonReport {
     const view = this.#node.view();
     const known: Singleton | undefined = this.#registry.find(name);
-    const host = view.members.filter((member) => member.hosting.has(name))
-      .sort((a, b) => b.hosting.get(name)!.epoch - a.hosting.get(name)!.epoch)[0];
-    const claim = host?.hosting.get(name);
+    const host = presentHost(view, name);
+    const claim = host?.claim;
     const last = known?.manager.lastHandOver;
     const started = known?.manager.start !== undefined;
     return {
@@ -157,6 +157,10 @@ export class NodeInspection implements ClusterInspection {
         }
         : null,
       problem: host ? null : this.#problem(name),
+      active: known !== undefined && isActive(known.manager.state.phase),
+      told: known?.proxy.stream.ledger().told ?? 0,
+      handled: known?.manager.host.handled ?? 0,
+      buffered: known?.proxy.stream.ledger().buffered ?? 0,
     };
   }
 
@@ -179,10 +183,17 @@ export class NodeInspection implements ClusterInspection {
   subscribe(listener: (event: InspectionEvent) => void): Cancel {
     const { clock } = this.#system.environment;
     const { eventStream } = this.#system;
-    const singletonEvent = (event: SingletonHosted | SingletonStopped | SingletonHostedAnyway): void =>
-      listener({ at: clock.wall(), ...describeSingletonEvent(event) });
+    const hosts = new HostWatch();
+    hosts.update(this.#node.view(), clock.now());
+    const singletonEvent = (event: SingletonHosted | SingletonStopped | SingletonHostedAnyway): void => {
+      const seen = event.kind === 'SingletonHosted' && event.reason === 'crash'
+        ? hosts.before(event.name, clock.now())
+        : undefined;
+      listener({ at: clock.wall(), ...describeSingletonEvent(event), ...seen });
+    };
     const cancels = [
       this.#node.onChange((view, changes) => {
+        for (const event of hosts.update(view, clock.now())) listener({ at: clock.wall(), ...event });
         for (const change of changes) {
           for (const event of describeChange(change, view, clock.wall())) listener(event);
         }
@@ -218,6 +229,20 @@ export class NodeInspection implements ClusterInspection {
     }
     const target = hostOf(this.#node.view(), name)?.address ?? to ?? '';
     return Promise.resolve({ kind: 'moved', from: before.host, to: target });
+  }
+}
+
+/** From its start until it has ended, pauses between restarts excepted. */
+function isActive(phase: Phase): boolean {
+  switch (phase.kind) {
+    case 'hosting':
+    case 'was-host':
+      return phase.instance !== 'backing-off';
+    case 'handing-over':
+    case 'stopping':
+      return true;
+    default:
+      return false;
   }
 }
 

@@ -49,6 +49,14 @@ export interface SingletonReport {
   readonly lastHandOver: HandOverReport | null;
   /** What keeps it from being hosted, in a sentence ('no member has started it', …). */
   readonly problem: string | null;
+  /** An instance runs on this node: whatever this node's view says, it is its own. */
+  readonly active: boolean;
+  /** Messages told on this node so far. Only grows. */
+  readonly told: number;
+  /** Messages that instances on this node have handled so far. Only grows. */
+  readonly handled: number;
+  /** Messages of this node that wait for a host or for their acknowledgement. */
+  readonly buffered: number;
 }
 
 /** This node's end of a singleton's lease. */
@@ -70,8 +78,6 @@ export interface SingletonDetail extends SingletonReport {
   readonly startedOn: readonly Address[];
   /** Where an operator's move holds it. */
   readonly pinnedTo: Address | null;
-  /** Messages of this node that wait for a host or for their acknowledgement. */
-  readonly buffered: number;
   /**
    * What became of the messages told on this node: told = acknowledged + deadLettered + outcomeUnknown + buffered, and
    * whatever else is counted. All only grow.
@@ -122,6 +128,10 @@ export interface InspectionEvent {
   /** The singleton it is about. */
   readonly singleton?: string;
   readonly epoch?: number;
+  /** Of a singleton that moved: its host before, why, and how long nobody ran, as far as this node knows. */
+  readonly from?: Address;
+  readonly reason?: string;
+  readonly gapMs?: number;
 }
 
 /** `refused` is the answer to a request that makes sense but cannot be done now, or not with this target. */

@@ -15,7 +15,7 @@ export function* listSamples(inspection: ClusterInspection, feed: FeedCounts): G
   yield gauge('singlet_ready', 'Whether this node is ready.', Number(inspection.readiness().ready));
   for (const { name } of inspection.singletons()) {
     const detail = inspection.singleton(name);
-    if (detail !== undefined) yield* singletonSamples(detail, self);
+    if (detail !== undefined) yield* singletonSamples(detail);
   }
   yield gauge('singlet_http_event_readers', 'Readers of /cluster/events.', feed.readers);
   yield counter('singlet_http_event_readers_cut_off_total', 'Readers cut off because they were slow.', feed.cutOff);
@@ -38,9 +38,9 @@ function* memberSamples(members: readonly MemberReport[], self: string, leader: 
   yield gauge('singlet_leader', 'Whether this node is the leader.', Number(leader === self));
 }
 
-function* singletonSamples(detail: SingletonDetail, self: string) {
+function* singletonSamples(detail: SingletonDetail) {
   const labels = { singleton: detail.name };
-  yield gauge('singlet_singleton_hosted', 'Whether this node hosts it.', Number(detail.host === self), labels);
+  yield gauge('singlet_singleton_active', 'Whether an instance runs on this node.', Number(detail.active), labels);
   if (detail.epoch !== null) yield gauge('singlet_singleton_epoch', 'Epoch of the instance.', detail.epoch, labels);
   yield gauge('singlet_singleton_buffered', 'Messages of this node not yet acknowledged.', detail.buffered, labels);
   for (const [what, value] of Object.entries(detail.counters)) {

@@ -142,6 +142,38 @@ describe('HTTP', () => {
     await cluster.get(refs[0]!.ask('where'));
     assertEquals((await read('/cluster/singletons/counter')).body.lastHandOver.reason, 'planned');
   });
+
+  test('every node tells of a move, and exactly one says that an instance runs on it', async () => {
+    const cluster = new MemoryCluster();
+    await cluster.grow(3, { http: true });
+    const Counter = counterClass(new Journal());
+    const refs = cluster.nodes.map((node) => node.cluster.singleton.start(Counter));
+    await cluster.get(refs[2]!.ask('count'));
+    const [first, second, third] = cluster.nodes.map((node) => node.cluster) as [Cluster, Cluster, Cluster];
+    const text = async (node: Cluster, path: string) =>
+      await (await node.fetch(new Request(`http://node${path}`))).text();
+    const active = async () => {
+      const all = await Promise.all([first, second, third].map((node) => text(node, '/metrics')));
+      return all.map((metrics) => /singlet_singleton_active\{singleton="counter"\} (\d)/.exec(metrics)?.[1]).join('');
+    };
+    assertEquals(await active(), '100');
+    first.singleton.move('counter', second.address);
+    await cluster.until(() => third.singleton.hostOf('counter') === second.address);
+    assertEquals(await active(), '010');
+    const seenBy = async (node: Cluster) => {
+      const reader = (await node.fetch(new Request('http://node/cluster/events?replay=100'))).body!.getReader();
+      const { value } = await reader.read();
+      await reader.cancel();
+      const events = [...new TextDecoder().decode(value).matchAll(/^data: (.*)$/gm)].map((match) =>
+        JSON.parse(match[1]!)
+      );
+      const moves = events.filter(({ kind, from }) => from && (kind === 'singleton-hosted' || kind === 'hand-over'));
+      return moves.map(({ kind, from, address }) => [kind, from, address]);
+    };
+    assertEquals(await seenBy(first), [['hand-over', first.address, second.address]]);
+    assertEquals(await seenBy(second), [['singleton-hosted', first.address, second.address]]);
+    assertEquals(await seenBy(third), [['hand-over', first.address, second.address]]);
+  });
 });
 
 describe('rule 6 and R145: a node that was put out comes back as a new member', () => {

@@ -38,7 +38,7 @@ test('metrics follow the reports', () => {
 test('R139: the accounting of each singleton is there', () => {
   const samples = [...listSamples(fakeInspection().inspection, feed)];
   const labels = { singleton: 'jobs' };
-  assertEquals(find(samples, 'singlet_singleton_hosted', labels), 1);
+  assertEquals(find(samples, 'singlet_singleton_active', labels), 1);
   assertEquals(find(samples, 'singlet_singleton_epoch', labels), 7);
   assertEquals(find(samples, 'singlet_singleton_buffered', labels), 3);
   assertEquals(find(samples, 'singlet_singleton_total', { ...labels, what: 'told' }), 10);
@@ -46,8 +46,8 @@ test('R139: the accounting of each singleton is there', () => {
 });
 
 test('what is not known is left out', () => {
-  const unknown = singleton('jobs', { host: null, epoch: null, lastHandOver: null });
+  const unknown = singleton('jobs', { host: null, epoch: null, lastHandOver: null, active: false });
   const samples = [...listSamples(fakeInspection({ singleton: () => unknown }).inspection, feed)];
-  assertEquals(find(samples, 'singlet_singleton_hosted'), 0);
+  assertEquals(find(samples, 'singlet_singleton_active'), 0);
   assert(!samples.some((sample) => /epoch|hand_over/.test(sample.name)));
 });

@@ -107,6 +107,12 @@ function restartStream() {
 showOperations();
 refresh();
 followForEver();
-setInterval(() => { if (!live || Date.now() % 5000 < 1000) refresh(); }, 1000);
+let ticks = 0;
+setInterval(() => {
+  ticks += 1;
+  // The stream says when something has happened; the counts are looked at besides, while somebody does look.
+  if (!live || (ticks % 2 === 0 && !document.hidden)) refresh();
+}, 1000);
+document.addEventListener('visibilitychange', () => { if (!document.hidden) refreshSoon(); });
 setInterval(() => { renderLanes(); renderTimes(); }, 500);
 `;

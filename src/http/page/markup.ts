@@ -13,25 +13,37 @@ and <a href="cluster/singletons">/cluster/singletons</a>.</p></noscript>
 
 <section aria-labelledby="singletons-title">
 <h2 id="singletons-title" tabindex="-1">Singletons</h2>
-<div class="scroll" tabindex="0"><table>
-<thead><tr><th scope="col">Name</th><th scope="col">Host</th><th scope="col">This node</th><th scope="col">Epoch</th>
-<th scope="col">Hosted for</th><th scope="col">Last hand-over</th><th scope="col" class="operation">Operation</th></tr></thead>
-<tbody id="singletons"></tbody>
+<div class="scroll" tabindex="0" role="region" aria-labelledby="singletons-title"><table role="table">
+<thead role="rowgroup"><tr role="row"><th scope="col" role="columnheader">Name</th><th scope="col" role="columnheader">Host</th>
+<th scope="col" role="columnheader">This node</th><th scope="col" role="columnheader">Epoch</th>
+<th scope="col" role="columnheader">Hosted for</th><th scope="col" role="columnheader">Messages per second</th>
+<th scope="col" role="columnheader">Buffered</th><th scope="col" role="columnheader" class="operation">Operation</th></tr></thead>
+<tbody id="singletons" role="rowgroup"></tbody>
 </table></div>
+<p class="quiet small">Messages and buffer are those of this node: what is sent from here, and what an instance here handles.</p>
 </section>
 
 <section aria-labelledby="timeline-title">
 <h2 id="timeline-title">Hosts over the last two minutes</h2>
 <div id="lanes"></div>
 <p class="axis" aria-hidden="true"><span>2 min ago</span><span>1 min ago</span><span>now</span></p>
+<h3 id="moves-title">Moves</h3>
+<div class="scroll" tabindex="0" role="region" aria-labelledby="moves-title"><table role="table">
+<thead role="rowgroup"><tr role="row"><th scope="col" role="columnheader">Time</th><th scope="col" role="columnheader">Singleton</th>
+<th scope="col" role="columnheader">From</th><th scope="col" role="columnheader">To</th><th scope="col" role="columnheader">Why</th>
+<th scope="col" role="columnheader">Gap</th><th scope="col" role="columnheader">Epoch</th></tr></thead>
+<tbody id="moves" role="rowgroup"></tbody>
+</table></div>
 </section>
 
 <section aria-labelledby="members-title">
 <h2 id="members-title">Members</h2>
-<div class="scroll" tabindex="0"><table>
-<thead><tr><th scope="col">Address</th><th scope="col">Status</th><th scope="col">Age</th><th scope="col">Roles</th>
-<th scope="col">Runtime</th><th scope="col">Reachable</th><th scope="col" class="operation">Operation</th></tr></thead>
-<tbody id="members"></tbody>
+<div class="scroll" tabindex="0" role="region" aria-labelledby="members-title"><table role="table">
+<thead role="rowgroup"><tr role="row"><th scope="col" role="columnheader">Address</th><th scope="col" role="columnheader">Status</th>
+<th scope="col" role="columnheader">Age</th><th scope="col" role="columnheader">Roles</th>
+<th scope="col" role="columnheader">Runtime</th><th scope="col" role="columnheader">Reachable</th>
+<th scope="col" role="columnheader" class="operation">Operation</th></tr></thead>
+<tbody id="members" role="rowgroup"></tbody>
 </table></div>
 </section>
 

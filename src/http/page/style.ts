@@ -20,6 +20,8 @@ header { display: flex; flex-wrap: wrap; gap: .5rem 1rem; align-items: center; p
 header p { margin: 0; }
 h1 { margin: 0; font-size: 1.3rem; letter-spacing: -.01em; }
 h2 { margin: 0 0 .6rem; font-size: 1rem; }
+h3 { margin: 1rem 0 .4rem; font-size: .9rem; }
+.small { margin: .6rem 0 0; font-size: .8rem; }
 main { display: grid; gap: 1rem; padding: 1rem clamp(1rem, 4vw, 3rem) 3rem; max-width: 90rem; margin: auto; }
 section { background: var(--panel); border: 1px solid var(--line); border-radius: 8px; padding: 1rem; min-width: 0; }
 .scroll { overflow-x: auto; }
@@ -30,6 +32,7 @@ thead th { color: var(--quiet); font-weight: 500; font-size: .85rem; white-space
 tbody th { font-weight: 600; }
 a { color: var(--link); }
 .address, td.address, tbody th { font-family: ui-monospace, monospace; font-size: .9rem; overflow-wrap: anywhere; }
+#moves th, #moves td { white-space: nowrap; }
 .quiet { color: var(--quiet); }
 .good { color: var(--good); }
 .warn { color: var(--warn); }
@@ -65,5 +68,22 @@ dialog::backdrop { background: hsl(222 30% 10% / 50%); }
 .fresh { animation: fresh 2s ease-out; }
 @keyframes fresh { from { background: hsl(45 90% 60% / 35%); } }
 @media (prefers-reduced-motion: reduce) { .fresh { animation: none; } }
-@media (max-width: 40rem) { .lane { grid-template-columns: 1fr; gap: .1rem; } .axis { margin-left: 0; } #events li { grid-template-columns: 1fr; gap: 0; } }
+@media (max-width: 48rem) {
+  .lane { grid-template-columns: 1fr; gap: .1rem; }
+  .axis { margin-left: 0; }
+  #events li { grid-template-columns: 1fr; gap: 0; }
+  table { min-width: 0; }
+  table, tbody, tr, td, tbody th { display: block; }
+  thead { position: absolute; left: -99rem; }
+  tr { padding: .5rem 0; border-bottom: 1px solid var(--line); }
+  tbody tr:last-child { border-bottom: 0; }
+  td, tbody th { border: 0; padding: .1rem 0; }
+  #moves th, #moves td { white-space: normal; }
+  td[data-label] { display: grid; grid-template-columns: 9rem 1fr; gap: .6rem; }
+  td[data-label]::before { content: attr(data-label); color: var(--quiet); font: .85rem system-ui, sans-serif; }
+  td[data-label=""] { display: block; }
+  td[data-label=""]::before { content: none; }
+  body:not(.operator) td.operation { display: none; }
+  button, input, select { min-height: 2.75rem; }
+}
 `;

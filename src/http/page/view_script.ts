@@ -2,7 +2,7 @@
 export const viewScript: string = String.raw`
 const $ = (id) => document.getElementById(id);
 const laneMs = 120000;
-const state = { members: null, singletons: [], ready: null, lanes: new Map(), shown: {} };
+const state = { members: null, singletons: [], ready: null, lanes: new Map(), moves: [], rates: new Map(), shown: {} };
 
 function element(tag, text, className) {
   const made = document.createElement(tag);
@@ -11,7 +11,24 @@ function element(tag, text, className) {
   return made;
 }
 
-function cell(text, className) { return element('td', text, className); }
+/** The label is shown where rows are too narrow for columns. */
+function cell(label, text, className) {
+  const made = element('td', text, className);
+  made.setAttribute('role', 'cell');
+  made.dataset.label = label;
+  return made;
+}
+
+function rowElement(key, name, className) {
+  const row = element('tr');
+  row.setAttribute('role', 'row');
+  row.dataset.key = key;
+  const head = element('th', name, className);
+  head.scope = 'row';
+  head.setAttribute('role', 'rowheader');
+  row.append(head);
+  return [row, head];
+}
 
 function button(label, key, run) {
   const made = element('button', label, 'operation');
@@ -32,7 +49,8 @@ function duration(ms) {
 function hue(text) {
   let hash = 7;
   for (const char of text) hash = (hash * 31 + char.codePointAt(0)) % 100003;
-  return hash * 47 % 360;
+  // The golden angle: neighbours in number are far apart in colour.
+  return hash * 137 % 360;
 }
 
 /** Replaces the rows only when their data changed, and keeps the focus on the button that had it. */
@@ -50,8 +68,9 @@ function renderRows(id, data, makeRow) {
   });
   if (rows.length === 0) {
     const row = element('tr');
-    const only = cell('None yet.', 'quiet');
-    only.colSpan = 7;
+    row.setAttribute('role', 'row');
+    const only = cell('', 'None yet.', 'quiet');
+    only.colSpan = 8;
     row.append(only);
     rows.push(row);
   }
@@ -60,20 +79,19 @@ function renderRows(id, data, makeRow) {
 }
 
 function singletonRow(item) {
-  const row = element('tr');
-  row.dataset.key = 'singleton ' + item.name;
-  const name = element('th', item.name);
-  name.scope = 'row';
+  const [row, name] = rowElement('singleton ' + item.name, item.name);
   if (item.role) name.append(' ', element('span', item.role, 'tag'));
-  const host = item.host ? cell(item.host, 'address') : cell(item.problem || 'nobody yet', 'bad');
-  const since = cell(item.host ? '' : '–');
+  const host = item.host ? cell('Host', item.host, 'address') : cell('Host', item.problem || 'nobody yet', 'bad');
+  const since = cell('Hosted for', item.host ? '' : '–');
   if (item.host && item.since !== null) since.dataset.since = String(item.since);
-  const moved = item.lastHandOver;
-  const last = cell(moved ? moved.reason + (moved.durationMs === null ? '' : ', ' + duration(moved.durationMs)) : '–');
-  if (moved) last.title = (moved.from || 'nobody') + ' → ' + moved.to + ', ' + new Date(moved.at).toLocaleTimeString();
-  const operation = cell(undefined, 'operation');
+  const rate = cell('Messages per second');
+  rate.dataset.rate = item.name;
+  const buffered = cell('Buffered');
+  buffered.dataset.buffered = item.name;
+  const operation = cell('', undefined, 'operation');
   operation.append(button('Move…', 'move ' + item.name, () => askMove(item)));
-  row.append(name, host, cell(item.state), cell(item.epoch === null ? '–' : String(item.epoch)), since, last, operation);
+  row.append(host, cell('This node', item.state), cell('Epoch', item.epoch === null ? '–' : String(item.epoch)), since, rate,
+    buffered, operation);
   return row;
 }
 
@@ -81,27 +99,63 @@ const statusClass = { joining: 'warn', up: 'good', leaving: 'warn', exiting: 'wa
 
 function memberRow(item) {
   const { self, leader } = state.members;
-  const row = element('tr');
-  row.dataset.key = 'member ' + item.uid;
-  const name = element('th');
-  name.scope = 'row';
+  const [row, name] = rowElement('member ' + item.uid);
   const link = element('a', item.address);
   link.href = location.protocol + '//' + item.address + '/';
   name.append(item.address === self ? item.address : link, ' ');
   if (item.address === self) name.append(element('span', 'this node', 'tag'));
   if (item.address === leader) name.append(element('span', 'leader', 'tag'));
-  const operation = cell(undefined, 'operation');
+  const operation = cell('', undefined, 'operation');
   operation.append(button('Down…', 'down ' + item.address, () => askDown(item)));
   row.append(
-    name,
-    cell(item.status, statusClass[item.status]),
-    cell(item.upNumber === 0 ? '–' : String(item.upNumber)),
-    cell(item.roles.join(', ') || '–'),
-    cell(item.runtime),
-    cell(item.reachable ? 'yes' : 'no', item.reachable ? '' : 'bad'),
+    cell('Status', item.status, statusClass[item.status]),
+    cell('Age', item.upNumber === 0 ? '–' : String(item.upNumber)),
+    cell('Roles', item.roles.join(', ') || '–'),
+    cell('Runtime', item.runtime),
+    cell('Reachable', item.reachable ? 'yes' : 'no', item.reachable ? '' : 'bad'),
     operation,
   );
   return row;
+}
+
+function moveRow(item) {
+  const [row] = rowElement('move ' + item.singleton + item.epoch + item.at, clock(item.at));
+  row.append(
+    cell('Singleton', item.singleton),
+    cell('From', item.from || '–', 'address'),
+    cell('To', item.address, 'address'),
+    cell('Why', item.reason || '–'),
+    cell('Gap', item.gapMs === undefined ? 'not known here' : duration(item.gapMs)),
+    cell('Epoch', String(item.epoch)),
+  );
+  return row;
+}
+
+/** Messages per second since the last look, smoothed a little. */
+function noteRates(now) {
+  for (const { name, told, handled } of state.singletons) {
+    const before = state.rates.get(name);
+    const seconds = before ? (now - before.at) / 1000 : 0;
+    if (before && seconds < 0.5) continue;
+    const rate = (count, last) => before && count >= last ? (count - last) / seconds : 0;
+    const sent = rate(told, before && before.told);
+    const done = rate(handled, before && before.handled);
+    state.rates.set(name, { at: now, told, handled, sent, done });
+  }
+  for (const name of state.rates.keys()) if (!state.singletons.some((item) => item.name === name)) state.rates.delete(name);
+}
+
+function perSecond(rate) { return rate < 10 ? String(Math.round(rate * 10) / 10) : String(Math.round(rate)); }
+
+function renderRates() {
+  for (const { name, active, buffered } of state.singletons) {
+    const rate = state.rates.get(name);
+    if (!rate) continue;
+    const texts = { rate: perSecond(rate.sent) + ' sent' + (active ? ', ' + perSecond(rate.done) + ' handled' : ''), buffered: String(buffered) };
+    for (const kind of ['rate', 'buffered']) for (const found of document.querySelectorAll('[data-' + kind + ']')) {
+      if (found.dataset[kind] === name && found.textContent !== texts[kind]) found.textContent = texts[kind];
+    }
+  }
 }
 
 function noteHosts(now) {
@@ -168,18 +222,29 @@ function render() {
     })), memberRow);
   }
   if (ready) badge('ready', ready.ready ? 'ready' : 'not ready: ' + ready.reasons.join(' '), ready.ready ? 'good' : 'warn');
-  renderRows('singletons', singletons, singletonRow);
+  // What changes all the time is filled in, so that a row is new only when something has happened.
+  renderRows('singletons', singletons.map(({ told, handled, buffered, ...item }) => item), singletonRow);
+  renderRows('moves', state.moves, moveRow);
   noteHosts(Date.now());
+  noteRates(performance.now());
+  renderRates();
   renderLanes();
   renderTimes();
 }
 
 const eventClass = { 'member-down': 'bad', 'member-unreachable': 'warn', warning: 'warn', 'self-removed': 'bad' };
 
+function clock(at) {
+  return new Date(at).toLocaleTimeString(undefined, { hour12: false }) + '.' + String(at % 1000).padStart(3, '0');
+}
+
 function addEvent(event) {
+  if (event.singleton && (event.kind === 'singleton-hosted' || event.kind === 'hand-over')) {
+    state.moves = [event, ...state.moves].slice(0, 20);
+    renderRows('moves', state.moves, moveRow);
+  }
   const item = element('li');
-  const time = element('time', new Date(event.at).toLocaleTimeString(undefined, { hour12: false }) + '.' +
-    String(event.at % 1000).padStart(3, '0'));
+  const time = element('time', clock(event.at));
   time.dateTime = new Date(event.at).toISOString();
   item.append(time, element('span', event.text, eventClass[event.kind] || ''));
   $('events').prepend(item);
