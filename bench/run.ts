@@ -10,6 +10,7 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { runtimeCommand, type RuntimeName } from '../demo/runtime_commands.ts';
+import { installPackage } from './package.ts';
 import { median, now, percentile, type Row, short } from './measure.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
@@ -91,31 +92,59 @@ async function moves(runtime: string): Promise<Row[]> {
   ];
 }
 
+/** Runs nothing but the runtime itself. */
+async function emptyStart(runtime: string): Promise<number> {
+  const { file, args } = runtimeCommand(runtime as RuntimeName, true);
+  const began = now();
+  await exit(spawn(file, [...args, `${root}bench/empty.ts`], { cwd: root, stdio: 'ignore' }));
+  return now() - began;
+}
+
 async function startUp(runtime: string): Promise<Row[]> {
+  const installed = installPackage(root);
+  try {
+    const empty: number[] = [];
+    for (let round = 0; round < 5; round += 1) empty.push(await emptyStart(runtime));
+    const limit = { what: 'the runtime alone', value: median(empty) };
+    const rows = [medianRow('process of the runtime alone, start to end', 'ms', empty)];
+    for (const [what, script] of [['installed package', installed.program], ['node.ts', 'node.ts']] as const) {
+      const { ready, memory } = await starts(runtime, script);
+      rows.push({ ...medianRow(`process start to /ready, ${what}`, 'ms', ready), limit });
+      rows.push(medianRow(`memory of a node at rest, ${what}`, 'MiB', memory));
+    }
+    return rows;
+  } finally {
+    installed.remove();
+  }
+}
+
+async function starts(runtime: string, script: string): Promise<{ ready: number[]; memory: number[] }> {
   const ready: number[] = [];
   const memory: number[] = [];
-  for (let round = 0; round < 5; round += 1) {
+  // The first start warms what runtimes keep on disk.
+  for (let round = 0; round < 6; round += 1) {
     const began = now();
-    const [child, words] = await new Promise<[ChildProcess, string]>((resolve) => {
-      const process = start(runtime, 'node.ts', [], (text) => {
-        const url = /http:\/\/\S+/.exec(text)?.[0];
-        if (url) resolve([process, url]);
+    const [child, url] = await new Promise<[ChildProcess, string]>((resolve) => {
+      const process = start(runtime, script, [], (text) => {
+        const found = /http:\/\/\S+/.exec(text)?.[0];
+        if (found) resolve([process, found]);
       });
     });
-    while (!(await fetch(`${words}ready`)).ok) await new Promise((resolve) => setTimeout(resolve, 1));
-    ready.push(now() - began);
+    while (!(await fetch(`${url}ready`)).ok) await new Promise((resolve) => setTimeout(resolve, 1));
+    const took = now() - began;
     await new Promise((resolve) => setTimeout(resolve, 1_000));
     const status = readFileSync(`/proc/${child.pid}/status`, 'utf8');
+    child.kill('SIGTERM');
+    await exit(child);
+    if (round === 0) continue;
+    ready.push(took);
     memory.push(Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) / 1_024);
-    child.kill('SIGKILL');
   }
-  const row = (what: string, unit: string, values: number[]): Row => ({
-    what,
-    unit,
-    value: median(values),
-    spread: [Math.min(...values), Math.max(...values)],
-  });
-  return [row('process start to /ready, alone', 'ms', ready), row('memory of a node at rest', 'MiB', memory)];
+  return { ready, memory };
+}
+
+function medianRow(what: string, unit: string, values: number[]): Row {
+  return { what, unit, value: median(values), spread: [Math.min(...values), Math.max(...values)] };
 }
 
 const parts: Readonly<Record<string, (runtime: string) => Promise<Row[]>>> = {

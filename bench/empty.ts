@@ -1,0 +1,2 @@
+/** Nothing: what a start of the runtime costs. */
+export {};
