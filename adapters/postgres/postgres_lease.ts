@@ -6,6 +6,7 @@ import {
   type LeaseStore,
   type ReleaseAnswer,
   resolveLease,
+  settingsFor,
   type StoreAnswer,
   StoreLease,
   type StoreRequest,
@@ -163,7 +164,7 @@ export class PostgresLease extends StoreLease {
     return (context: LeaseContext) =>
       new PostgresLease(
         query,
-        { driftBound: context.driftBound, ...settings, name: settings.name ?? context.name, owner: context.owner },
+        settingsFor(context, settings),
         context.environment,
       );
   }

@@ -11,14 +11,20 @@ import { isActive } from './transitions.ts';
 
 export class DeathWatch {
   #node: NodeContext;
+  readonly #mayHaveClaimed: (uid: string) => boolean;
   /** By uid. */
   #links = new Map<string, PeerIdentity>();
   #cases = new Map<string, Cancel>();
   /** Addresses being asked who they are. */
   #asking = new Map<Address, Cancel>();
 
-  constructor(node: NodeContext) {
+  /**
+   * @param mayHaveClaimed where an arbiter decides about splits: whether a member may have taken this node out before it
+   * died. Then its death proves nothing about who goes on, and the arbiter is asked.
+   */
+  constructor(node: NodeContext, mayHaveClaimed: (uid: string) => boolean) {
     this.#node = node;
+    this.#mayHaveClaimed = mayHaveClaimed;
   }
 
   stop(): void {
@@ -65,6 +71,7 @@ export class DeathWatch {
     }
     const why = `a new process answers at ${holder.address}`;
     const terminated = isLoopbackAddress(holder.address);
+    if (this.#mayHaveClaimed(uid)) return;
     if (terminated || this.#leadsWithout(uid)) this.#node.dispatch({ kind: 'down', uids: [uid], terminated, why });
   }
 
@@ -105,6 +112,7 @@ export class DeathWatch {
     if (!this.#mayBeProven(uid)) return;
     const verdict = judgeProbe(state, outcome, dialledAt);
     if (verdict.kind === 'proven') {
+      if (this.#mayHaveClaimed(uid)) return;
       const why = 'its process is gone: link lost and two dials refused';
       return this.#node.dispatch({ kind: 'down', uids: [uid], terminated: true, why });
     }

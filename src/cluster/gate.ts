@@ -4,7 +4,7 @@
  * and the dispatcher compares the monotonic clock with it once before each message.
  */
 import { compareText, type Member } from './member.ts';
-import type { DowningStrategy } from './downing/contract.ts';
+import type { DowningStrategy, SplitArbiter } from './downing/contract.ts';
 
 /** By uid: the monotonic time at which the newest acknowledged ping was *sent*, so that no travel time is given away. */
 export interface GateState {
@@ -40,22 +40,52 @@ export function gateDeadline(
   windowMs: number,
 ): number {
   if (!members.some((member) => member.uid === selfUid && isActive(member))) return -Infinity;
-  if (strategy.gated === false || strategy.keeps(members, new Set([selfUid]))) return Infinity;
+  if (strategy.gated === false) return Infinity;
+  return heardUntil((side) => strategy.keeps(members, side), members, selfUid, acks, windowMs);
+}
+
+/**
+ * The same where an arbiter decides about splits, for a host that does not hear everybody: on the side that leads it may go
+ * on for `graceMs` beyond the window since it last heard the member that has been silent longest. No other side can have
+ * claimed by then: it asks so much later than it has stopped answering. `lastHeardOfAll` is monotonic.
+ */
+export function graceDeadline(
+  arbiter: SplitArbiter,
+  members: readonly Member[],
+  selfUid: string,
+  acks: ReadonlyMap<string, number>,
+  windowMs: number,
+  graceMs: number,
+  lastHeardOfAll: number,
+): number {
+  if (!members.some((member) => member.uid === selfUid && isActive(member))) return -Infinity;
+  const leadsUntil = heardUntil((side) => arbiter.leads(members, side), members, selfUid, acks, windowMs);
+  return Math.min(leadsUntil, lastHeardOfAll + windowMs + graceMs);
+}
+
+/** Until when the members heard within the window form a side that `suffices`. */
+function heardUntil(
+  suffices: (side: ReadonlySet<string>) => boolean,
+  members: readonly Member[],
+  selfUid: string,
+  acks: ReadonlyMap<string, number>,
+  windowMs: number,
+): number {
+  if (suffices(new Set([selfUid]))) return Infinity;
   const heard: [uid: string, sentAt: number][] = [];
   for (const member of members) {
     const sentAt = acks.get(member.uid);
     if (sentAt !== undefined && member.uid !== selfUid && isActive(member)) heard.push([member.uid, sentAt]);
   }
   heard.sort((a, b) => b[1] - a[1] || compareText(a[0], b[0]));
-  const suffices = (count: number): boolean =>
-    strategy.keeps(members, new Set([selfUid, ...heard.slice(0, count).map(([uid]) => uid)]));
-  if (!suffices(heard.length)) return -Infinity;
-  // A side that is kept stays so when it grows: the smallest sufficient prefix is found by bisection.
+  const enough = (count: number): boolean => suffices(new Set([selfUid, ...heard.slice(0, count).map(([uid]) => uid)]));
+  if (!enough(heard.length)) return -Infinity;
+  // A side that suffices does so when it grows: the smallest sufficient prefix is found by bisection.
   let low = 1;
   let high = heard.length;
   while (low < high) {
     const middle = (low + high) >> 1;
-    if (suffices(middle)) high = middle;
+    if (enough(middle)) high = middle;
     else low = middle + 1;
   }
   return (heard[low - 1]?.[1] ?? -Infinity) + windowMs;

@@ -1,13 +1,20 @@
-/** Rule 2 at work: pings while this node hosts, answers to others' pings, and the gate the dispatcher asks. */
+/**
+ * Rule 2 at work: pings while this node hosts, answers to others' pings, and the gate the dispatcher asks. Where an arbiter
+ * decides about splits, every node pings, to know since when one has been silent.
+ */
 import type { Cancel } from '../actor/environment.ts';
+import type { Instant } from '../coordination/holder_state.ts';
 import type { PeerIdentity } from '../transport/contract.ts';
 import type { Envelope } from '../transport/peers_contract.ts';
 import { codes } from '../wire/codes.ts';
 import { Alarm } from './alarm.ts';
 import type { HostGate } from './contract.ts';
-import { acknowledged, emptyGate, gateDeadline, type GateState, retained } from './gate.ts';
+import { heardEveryMs } from './downing/lease_majority.ts';
+import { acknowledged, emptyGate, gateDeadline, type GateState, graceDeadline, retained } from './gate.ts';
+import { answered, type HeardState, lastHeardOfAll, longestSilenceMs, nobodyHeard, seen, silenceMs } from './heard.ts';
 import { selfRecord } from './membership_state.ts';
 import type { NodeContext } from './node_context.ts';
+import { stableAfterMs } from './timing.ts';
 import { isActive } from './transitions.ts';
 
 /** Pings whose answers may still count are remembered; older ones have passed the window. */
@@ -16,12 +23,16 @@ const pingsKept = 64;
 export class GateKeeper implements HostGate {
   #node: NodeContext;
   #state: GateState = emptyGate;
+  #heard: HeardState = nobodyHeard;
+  /** Nobody on the other side of a split that this node sees is answered, where an arbiter is to decide about it. */
+  #unanswered: ReadonlySet<string> = new Set();
   #deadline = Infinity;
   #hosting = false;
+  #pinging = false;
   #foundClosed = false;
   #ended = false;
   #nonce = 0;
-  #sent = new Map<number, number>();
+  #sent = new Map<number, Instant>();
   /** Who was in the last round of pings. */
   #pinged: ReadonlySet<string> = new Set();
   #pings: Alarm;
@@ -50,20 +61,47 @@ export class GateKeeper implements HostGate {
     this.#pings.cancel();
   }
 
+  /** For how long the member that has been silent longest has been so; known where an arbiter decides about splits. */
+  longestSilenceMs(): number {
+    const { members, self } = this.#node.view();
+    return longestSilenceMs(this.#heard, members, self, this.#instant());
+  }
+
+  /**
+   * Can a member that turns out to be dead have taken this node out before? Not where no arbiter is; nor when it was heard so
+   * lately that it cannot have seen a split for as long as a claim needs.
+   */
+  mayHaveClaimed(uid: string): boolean {
+    const { strategy, timing } = this.#node.settings;
+    if (strategy.arbiter === undefined) return false;
+    const { members, self } = this.#node.view();
+    const member = members.find((one) => one.uid === uid);
+    if (member === undefined) return false;
+    const soonestMs = stableAfterMs(timing, 1) * (1 - 2 * timing.driftBound);
+    return silenceMs(this.#heard, member, self, this.#instant()) >= soonestMs;
+  }
+
+  leaveUnanswered(uids: ReadonlySet<string>): void {
+    this.#unanswered = uids;
+  }
+
   /** The view may have changed. */
   refresh(): void {
     if (this.#ended) return;
-    const { strategy, timing, uid } = this.#node.settings;
+    const { strategy, uid } = this.#node.settings;
     const hosting = strategy.gated !== false && selfRecord(this.#node.membership()).hosting.size > 0;
-    const begins = hosting && !this.#hosting;
+    const pinging = hosting || strategy.arbiter !== undefined;
+    const begins = (hosting && !this.#hosting) || (pinging && !this.#pinging);
     this.#hosting = hosting;
-    if (!hosting) {
+    this.#pinging = pinging;
+    if (!pinging) {
       this.#pings.cancel();
       this.#deadline = Infinity;
     } else {
       const { members } = this.#node.view();
       this.#state = retained(this.#state, members);
-      this.#deadline = gateDeadline(strategy, members, uid, this.#state.acks, timing.gateWindowMs);
+      if (strategy.arbiter !== undefined) this.#heard = seen(this.#heard, members, uid, this.#instant());
+      this.#deadline = hosting ? this.#hostingDeadline() : Infinity;
       // A newcomer counts at once: without an answer from it the gate might stay closed until the next round.
       const newcomer = members.some((member) =>
         isActive(member.status) && member.uid !== uid && !this.#pinged.has(member.uid)
@@ -73,24 +111,43 @@ export class GateKeeper implements HostGate {
     this.#maybeOpened();
   }
 
+  #hostingDeadline(): number {
+    const { strategy, timing: { gateWindowMs, driftBound }, uid } = this.#node.settings;
+    const { members, self } = this.#node.view();
+    const { acks } = this.#state;
+    const deadline = gateDeadline(strategy, members, uid, acks, gateWindowMs);
+    const { arbiter } = strategy;
+    if (arbiter === undefined || deadline === Infinity) return deadline;
+    const graceMs = arbiter.minorityDelayMs * (1 - 2 * driftBound);
+    const last = lastHeardOfAll(this.#heard, members, self);
+    return Math.max(deadline, graceDeadline(arbiter, members, uid, acks, gateWindowMs, graceMs, last));
+  }
+
   /** From a member that is not down; nobody else is acknowledged. */
   pinged(from: PeerIdentity, envelope: Envelope): void {
-    if (Number.isSafeInteger(envelope[1])) this.#node.send(from.address, [codes.gatePong, envelope[1]]);
+    if (this.#unanswered.has(from.uid) || !Number.isSafeInteger(envelope[1])) return;
+    this.#node.send(from.address, [codes.gatePong, envelope[1]]);
   }
 
   ponged(from: PeerIdentity, envelope: Envelope): void {
     const sentAt = this.#sent.get(envelope[1] as number);
     if (sentAt === undefined) return;
-    const next = acknowledged(this.#state, from.uid, sentAt);
+    this.#heard = answered(this.#heard, from.uid, sentAt);
+    const next = acknowledged(this.#state, from.uid, sentAt.now);
     if (next === this.#state) return;
     this.#state = next;
     this.refresh();
   }
 
-  #ping(): void {
+  #instant(): Instant {
     const { clock } = this.#node.environment;
+    return { now: clock.now(), wall: clock.wall() };
+  }
+
+  #ping(): void {
     const nonce = ++this.#nonce;
-    this.#sent.set(nonce, clock.now());
+    const at = this.#instant();
+    this.#sent.set(nonce, at);
     this.#sent.delete(nonce - pingsKept);
     const pinged = new Set<string>();
     for (const record of this.#node.membership().gossip.records.values()) {
@@ -99,7 +156,8 @@ export class GateKeeper implements HostGate {
       this.#node.send(record.address, [codes.gatePing, nonce]);
     }
     this.#pinged = pinged;
-    this.#pings.at(clock.now() + this.#node.settings.timing.gatePingMs);
+    const { gatePingMs } = this.#node.settings.timing;
+    this.#pings.at(at.now + (this.#hosting ? gatePingMs : Math.max(gatePingMs, heardEveryMs)));
   }
 
   #maybeOpened(): void {

@@ -73,8 +73,8 @@ export class ClusterNode implements MembershipNode, NodeContext {
     this.#notifier = new Notifier(this.environment, () => this.#view);
     this.#keeper = new GateKeeper(this);
     this.gate = this.#keeper;
-    this.#splits = new SplitWatch(this);
-    this.#deaths = new DeathWatch(this);
+    this.#splits = new SplitWatch(this, this.#keeper);
+    this.#deaths = new DeathWatch(this, (uid) => this.#keeper.mayHaveClaimed(uid));
     this.#heal = new HealWatch(this);
     this.#heartbeats = new Heartbeats(this, (pauseMs) => this.#paused(pauseMs));
     this.#gossiper = new Gossiper(this);
@@ -135,6 +135,8 @@ export class ClusterNode implements MembershipNode, NodeContext {
     if (this.#end !== undefined) return this.#end.why;
     if (this.#state.phase === 'outside') return this.#joiner.missing();
     const { status } = this.#view.self;
+    const problem = this.#splits.claim()?.problem;
+    if (problem !== undefined) return `a split cannot be decided: ${problem}`;
     return status === 'up'
       ? undefined
       : status === 'joining'

@@ -64,7 +64,10 @@ export function resolveClusterOptions(
 ): ResolvedClusterOptions {
   const settings = options instanceof ClusterOptions ? options.toSettings() : options;
   checkSettings(settings);
-  const timing = timingOf(settings);
+  const downing = downingStrategy(settings.downing, context.log);
+  const timing = timingOf(settings, downing);
+  // Durations that do not go together are refused here.
+  downing.arbiter?.times(timing);
   const host = (settings.host ?? '127.0.0.1').toLowerCase();
   const name = settings.name ?? context.systemName;
   checkOption(family, 'name', name, settingRules.name);
@@ -82,7 +85,7 @@ export function resolveClusterOptions(
     frameIntegrity: settings.frameIntegrity ?? false,
     tls: concealed(settings.tls && { ...settings.tls }),
     token: concealed(settings.token),
-    downing: downingStrategy(settings.downing, context.log),
+    downing,
     timing,
     gossipIntervalMs: settings.gossipIntervalMs ?? 1_000,
     selfElection: settings.selfElection ?? 'cold-start',
@@ -153,7 +156,7 @@ function checkSettings(settings: ClusterSettings): void {
   }
 }
 
-function timingOf(settings: ClusterSettings): Timing {
+function timingOf(settings: ClusterSettings, { arbiter }: DowningStrategy): Timing {
   const { stableAfterMs, handOverTimeoutMs, gateWindowMs, stopBoundMs, driftBound, removalMarginMs } = settings;
   return resolveTiming({
     ...settings.failureDetector,
@@ -163,6 +166,7 @@ function timingOf(settings: ClusterSettings): Timing {
     stopBoundMs,
     driftBound,
     removalMarginMs,
+    ...(arbiter === undefined ? {} : { arbitrationMs: arbiter.minorityDelayMs + arbiter.acquireTimeoutMs }),
   });
 }
 

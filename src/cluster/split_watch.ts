@@ -1,6 +1,7 @@
 /** Watches the merged reachability for a split, waits until it is settled, and carries out what the strategy decides. */
 import { Alarm } from './alarm.ts';
-import type { DowningDecision } from './downing/contract.ts';
+import { Claimant, type ClaimReport } from './claimant.ts';
+import type { DowningDecision, SplitSituation } from './downing/contract.ts';
 import {
   calm,
   downEverybody,
@@ -10,6 +11,7 @@ import {
   stabilityOf,
   type StabilityState,
 } from './downing/stability.ts';
+import type { GateKeeper } from './gate_keeper.ts';
 import type { NodeContext } from './node_context.ts';
 import { splitOf } from './split.ts';
 import { stableAfterMs } from './timing.ts';
@@ -17,19 +19,35 @@ import { stableAfterMs } from './timing.ts';
 /** How often a strategy that did not decide on a settled view is asked again, in milliseconds. */
 const askAgainMs = 500;
 
+const nobody: ReadonlySet<string> = new Set();
+
 export class SplitWatch {
   #node: NodeContext;
+  readonly #gate: GateKeeper;
+  /** Where an arbiter decides. */
+  readonly #claimant: Claimant | undefined;
   #stability: StabilityState = calm;
   #alarm: Alarm;
   #warned: string | undefined;
 
-  constructor(node: NodeContext) {
+  /** @throws OptionsError when the arbiter's lease does not go with the cluster's durations */
+  constructor(node: NodeContext, gate: GateKeeper) {
     this.#node = node;
+    this.#gate = gate;
     this.#alarm = new Alarm(node.environment, () => this.refresh());
+    const { arbiter } = node.settings.strategy;
+    this.#claimant = arbiter &&
+      new Claimant(node, arbiter, () => gate.longestSilenceMs(), () => this.refresh());
   }
 
   stop(): void {
     this.#alarm.cancel();
+    this.#claimant?.stop();
+  }
+
+  /** Of this node's claim; undefined where no arbiter decides. */
+  claim(): ClaimReport | undefined {
+    return this.#claimant?.report();
   }
 
   /** What this node did not watch was not stable. */
@@ -52,6 +70,11 @@ export class SplitWatch {
     this.#stability = observeSplit(this.#stability, split, wait, now);
     const stability = stabilityOf(this.#stability, wait, now);
     this.#warn();
+    if (this.#claimant !== undefined) {
+      this.#gate.leaveUnanswered(stability.kind === 'calm' ? nobody : new Set([...lost, ...victims]));
+      this.#claimant.refresh();
+      if (stability.kind !== 'settled') this.#claimant.unsettled();
+    }
     switch (stability.kind) {
       case 'calm':
         this.#alarm.cancel();
@@ -60,10 +83,7 @@ export class SplitWatch {
         this.#alarm.at(stability.until);
         return;
       case 'settled':
-        this.#carryOut(
-          settings.strategy.decide({ ...split, selfUid: state.selfUid }),
-          `${settings.strategy.name} decided`,
-        );
+        this.#decide({ ...split, selfUid: state.selfUid });
         if (this.#node.membership().phase === 'member') this.#alarm.at(now + askAgainMs);
         return;
       case 'unstable':
@@ -73,6 +93,19 @@ export class SplitWatch {
       default:
         stability satisfies never;
     }
+  }
+
+  #decide(situation: SplitSituation): void {
+    const { strategy } = this.#node.settings;
+    if (this.#claimant === undefined) return this.#carryOut(strategy.decide(situation), `${strategy.name} decided`);
+    const claim = this.#claimant.settled(situation);
+    if (claim === undefined) return;
+    const decision = strategy.decide({ ...situation, claim });
+    const why = `${strategy.name}: ${this.#claimant.why()}`;
+    if (claim === 'granted' && !decision.has(situation.selfUid)) {
+      this.#claimant.used(situation.members.filter(({ uid }) => decision.has(uid)));
+    }
+    this.#carryOut(decision, why);
   }
 
   #carryOut(decision: DowningDecision, why: string): void {

@@ -30,8 +30,13 @@ export async function createNode(
     },
   });
   await peers.start();
-  const node = new ClusterNode(settings, peers);
-  made.node = node;
-  if (lost !== undefined) node.events.listenerLost(lost);
-  return node;
+  try {
+    const node = new ClusterNode(settings, peers);
+    made.node = node;
+    if (lost !== undefined) node.events.listenerLost(lost);
+    return node;
+  } catch (error) {
+    await peers.stop();
+    throw error;
+  }
 }

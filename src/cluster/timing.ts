@@ -25,6 +25,8 @@ export interface TimingOptions {
   readonly stopBoundMs?: number;
   /** A fraction; default 0.0002 (0.2 ms a second, twice what a healthy quartz may be off). */
   readonly driftBound?: number;
+  /** How much longer a decision takes because an arbiter is asked. Comes from the downing strategy; default 0. */
+  readonly arbitrationMs?: number;
   /** M. Default: the smallest safe one and 100 ms in reserve, 2 601 ms with the other defaults. */
   readonly removalMarginMs?: number;
 }
@@ -41,6 +43,7 @@ export interface Timing {
   readonly stopBoundMs: number;
   readonly driftBound: number;
   readonly removalMarginMs: number;
+  readonly arbitrationMs: number;
   /** As configured; undefined: by cluster size. */
   readonly fixedStableAfterMs: number | undefined;
   readonly fixedHandOverTimeoutMs: number | undefined;
@@ -75,6 +78,7 @@ const optionRules: Rules<TimingOptions> = {
   stopBoundMs: rules.durationMs(1),
   driftBound: rules.number(0, 0.1),
   removalMarginMs: rules.durationMs(0),
+  arbitrationMs: rules.durationMs(0),
 };
 
 /** @throws OptionsError naming the field, or the inequality and its numbers. */
@@ -97,6 +101,7 @@ export function resolveTiming(options: TimingOptions = {}): Timing {
     stopBoundMs,
     driftBound,
     removalMarginMs,
+    arbitrationMs: options.arbitrationMs ?? 0,
     fixedStableAfterMs: options.stableAfterMs,
     fixedHandOverTimeoutMs: options.handOverTimeoutMs,
   });
@@ -112,13 +117,14 @@ export function stableAfterMs(timing: Timing, size: number): number {
   if (timing.fixedStableAfterMs !== undefined) return timing.fixedStableAfterMs;
   const bySize = defaultStableAfterMs(size);
   if (timing.fixedHandOverTimeoutMs === undefined) return bySize;
-  const room = timing.fixedHandOverTimeoutMs - timing.detectionMs - timing.removalMarginMs - 1;
+  const { fixedHandOverTimeoutMs, detectionMs, arbitrationMs, removalMarginMs } = timing;
+  const room = fixedHandOverTimeoutMs - detectionMs - arbitrationMs - removalMarginMs - 1;
   return Math.min(bySize, Math.floor(room / unstableFactor));
 }
 
-/** Longest time from the first unreachable member until the strategy or the unstable rule has decided. */
+/** Longest time from the first unreachable member until the strategy, its arbiter, or the unstable rule has decided. */
 export function decisionMs(timing: Timing, size: number): number {
-  return unstableFactor * stableAfterMs(timing, size);
+  return unstableFactor * stableAfterMs(timing, size) + timing.arbitrationMs;
 }
 
 /** Longest time from a crash until the crashed member is removed, once everybody has seen it as down. */
@@ -146,11 +152,12 @@ export function handOverTimeoutMs(timing: Timing, size: number): number {
 export function checkHandOverTimeout(timing: Timing, ofFamily: string, field: string, value: number, size = 1): void {
   const stableAfter = timing.fixedStableAfterMs ??
     (timing.fixedHandOverTimeoutMs === value ? defaultStableAfterMs(size) : stableAfterMs(timing, size));
-  const { detectionMs, removalMarginMs } = timing;
-  const needed = round(detectionMs + unstableFactor * stableAfter + removalMarginMs);
+  const { detectionMs, arbitrationMs, removalMarginMs } = timing;
+  const needed = round(detectionMs + unstableFactor * stableAfter + arbitrationMs + removalMarginMs);
   if (value > needed) return;
-  const rule = 'must keep handOverTimeout > detection + 1.75 · stableAfter + M, but ' +
-    `${value} > ${detectionMs} + 1.75 · ${stableAfter} + ${removalMarginMs} = ${needed} (ms) is false`;
+  const [more, moreMs] = arbitrationMs === 0 ? ['', ''] : [' + arbitration', ` + ${arbitrationMs}`];
+  const rule = `must keep handOverTimeout > detection + 1.75 · stableAfter${more} + M, but ` +
+    `${value} > ${detectionMs} + 1.75 · ${stableAfter}${moreMs} + ${removalMarginMs} = ${needed} (ms) is false`;
   throw new OptionsError(ofFamily, field, value, rule);
 }
 

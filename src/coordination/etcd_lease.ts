@@ -4,7 +4,14 @@ import { realEnvironment } from '../actor/real_environment.ts';
 import { limits } from '../limits.ts';
 import { count, decode, encode, EtcdGateway } from './etcd_gateway.ts';
 import { at, type HttpMeans } from './http_means.ts';
-import { type LeaseContext, type LeaseFactory, leaseRules, type LeaseSettings, resolveLease } from './lease.ts';
+import {
+  type LeaseContext,
+  type LeaseFactory,
+  leaseRules,
+  type LeaseSettings,
+  resolveLease,
+  settingsFor,
+} from './lease.ts';
 import type { LeaseStore, ReleaseAnswer, StoreAnswer, StoreRequest } from './lease_store.ts';
 import { StoreLease } from './store_lease.ts';
 
@@ -192,7 +199,7 @@ export class EtcdLease extends StoreLease {
     checked(settings);
     return (context: LeaseContext) =>
       new EtcdLease(
-        { driftBound: context.driftBound, ...settings, name: settings.name ?? context.name, owner: context.owner },
+        settingsFor(context, settings),
         context.environment,
       );
   }

@@ -12,6 +12,7 @@ import {
   type LeaseSettings,
   required,
   resolveLease,
+  settingsFor,
 } from './lease.ts';
 import type { LeaseStore, ReleaseAnswer, StoreAnswer, StoreRequest } from './lease_store.ts';
 import { StoreLease } from './store_lease.ts';
@@ -225,7 +226,7 @@ export class KubernetesLease extends StoreLease {
     required(family, 'namespace', checked(settings).namespace);
     return (context: LeaseContext) =>
       new KubernetesLease(
-        { driftBound: context.driftBound, ...settings, name: settings.name ?? context.name, owner: context.owner },
+        settingsFor(context, settings),
         context.environment,
       );
   }

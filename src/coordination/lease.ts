@@ -125,8 +125,16 @@ export interface LeaseContext {
   readonly environment: Environment;
   /** The cluster's. */
   readonly driftBound: number;
+  /** The term, where the factory's settings name none. */
+  readonly ttlMs?: number;
   /** The voters of the cluster, where `leaseVoters` configures some. */
   readonly arbiter?: unknown;
+}
+
+/** The settings of a lease that is made for `context`: what the factory's own leave out comes from there. */
+export function settingsFor<T extends LeaseSettings>(context: LeaseContext, settings: T): T & LeaseSettings {
+  const { name, owner, driftBound, ttlMs } = context;
+  return { driftBound, ...(ttlMs === undefined ? {} : { ttlMs }), ...settings, name: settings.name ?? name, owner };
 }
 
 /** Makes the lease of one owner. Called once per start, before the first acquire. */

@@ -1,7 +1,7 @@
 /** Leases of one process, for tests and for a cluster that lives in one process. */
 import type { Clock, Environment } from '../actor/environment.ts';
 import { realEnvironment } from '../actor/real_environment.ts';
-import { type LeaseContext, type LeaseFactory, type LeaseSettings, resolveLease } from './lease.ts';
+import { type LeaseContext, type LeaseFactory, type LeaseSettings, resolveLease, settingsFor } from './lease.ts';
 import type { LeaseStore, ReleaseAnswer, StoreAnswer, StoreRequest } from './lease_store.ts';
 import { StoreLease } from './store_lease.ts';
 
@@ -75,11 +75,11 @@ export class MemoryLease extends StoreLease {
 
   /** For `StartSingletonOptions.lease`: name and owner are the singleton's. */
   static factory(store: MemoryLeaseStore, settings: Omit<LeaseSettings, 'owner'>): LeaseFactory {
-    resolveLease(family, { name: 'checked', ...settings, owner: 'checked' }, renewalFloorMs);
+    resolveLease(family, { name: 'checked', ttlMs: 1_000, ...settings, owner: 'checked' }, renewalFloorMs);
     return (context: LeaseContext) =>
       new MemoryLease(
         store,
-        { driftBound: context.driftBound, ...settings, name: settings.name ?? context.name, owner: context.owner },
+        settingsFor(context, settings),
         context.environment,
       );
   }

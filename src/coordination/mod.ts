@@ -8,6 +8,7 @@ export {
   type LeaseSettings,
   type ResolvedLease,
   resolveLease,
+  settingsFor,
 } from './lease.ts';
 export type { LeaseStore, ReleaseAnswer, StoreAnswer, StoreRequest } from './lease_store.ts';
 export { MemoryLease, MemoryLeaseStore } from './memory_lease.ts';

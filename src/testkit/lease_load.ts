@@ -1,5 +1,9 @@
-/** What a run of the profile `lease` draws beside the usual: the backend of its leases, their terms, and who survives a split. */
+/**
+ * What a run of the profile `lease` draws beside the usual: the backend of its leases, their terms, and who survives a split;
+ * and what one of `lease-majority` does.
+ */
 import type { DowningStrategy } from '../cluster/downing/contract.ts';
+import { LeaseMajority } from '../cluster/downing/lease_majority.ts';
 import { decideBy } from '../cluster/downing/weigh.ts';
 import { type LeaseContext, type LeaseFactory, resolveLease } from '../coordination/lease.ts';
 import { QuorumLease } from '../coordination/quorum_lease.ts';
@@ -46,6 +50,36 @@ export function leaseFactory(load: LeaseLoad, backend: LeaseBackend, process: Si
       resolveLease('SimulatedLease', { name, owner, ttlMs, driftBound }, 10),
       environment,
     );
+}
+
+/** Of a run whose splits are decided by a lease. */
+export interface ArbiterLoad {
+  readonly minorityDelayMs: number;
+  readonly acquireTimeoutMs: number;
+  readonly role: string | undefined;
+}
+
+export function drawArbiter(random: Prng): ArbiterLoad {
+  return {
+    minorityDelayMs: random.chance(0.5) ? 5_000 : random.between(0, 6_000),
+    acquireTimeoutMs: random.between(1_000, 6_000),
+    role: random.chance(0.2) ? 'worker' : undefined,
+  };
+}
+
+export function arbiterOf(load: ArbiterLoad, backend: LeaseBackend, process: SimProcess): LeaseMajority {
+  const { minorityDelayMs, acquireTimeoutMs, role } = load;
+  return new LeaseMajority({
+    minorityDelayMs,
+    acquireTimeoutMs,
+    ...(role === undefined ? {} : { role }),
+    lease: ({ name, owner, ttlMs, environment }) =>
+      new StoreLease(
+        backend.client(process),
+        resolveLease('SimulatedLease', { name, owner, driftBound, ...(ttlMs === undefined ? {} : { ttlMs }) }, 10),
+        environment,
+      ),
+  });
 }
 
 /** `lease-late` and so on, with `milliseconds` or `milliseconds node`. Answers whether it was such an action. */

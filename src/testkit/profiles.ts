@@ -18,6 +18,8 @@ export interface Profile {
   readonly joinsOnly?: boolean;
   /** True when every singleton has a lease: then nothing excuses two, and what one of them does late must be refused. */
   readonly leases?: boolean;
+  /** True when the lease backend decides who survives a split. */
+  readonly arbiter?: boolean;
   /** Time for the cluster to form before the first fault. */
   readonly settleMs: number;
   /** Length of the fault phase unless the caller says otherwise. */
@@ -133,6 +135,16 @@ const builtIn: readonly Profile[] = [
     description: 'leases whose backend is late, silent, unsure or denies, and everything else at once',
     leases: true,
     loopback: 0.2,
+    plan: leases,
+  },
+  {
+    ...base,
+    name: 'lease-majority',
+    description:
+      'splits that a lease decides, whose backend is late, silent, unsure or denies, and everything else at once',
+    arbiter: true,
+    nodes: [2, 5],
+    loopback: 0.1,
     plan: leases,
   },
   { ...base, name: 'mixed', description: 'everything at once', nodes: [3, 7], plan: plans.mixed },

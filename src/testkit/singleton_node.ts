@@ -11,7 +11,7 @@ import { SingletonKey } from '../singleton/key.ts';
 import { SingletonStateError } from '../singleton/registry.ts';
 import type { Ledger as Books } from '../singleton/sender_stream.ts';
 import type { Address } from '../transport/contract.ts';
-import { leaseFactory } from './lease_load.ts';
+import { arbiterOf, leaseFactory } from './lease_load.ts';
 import { streamName } from './ledger.ts';
 import { Prng } from './prng.ts';
 import type { SimProcess } from './sim_process.ts';
@@ -57,13 +57,13 @@ export class SingletonNode {
     const uid = `${Math.floor(process.random.next() * 46_656).toString(36).padStart(3, '0')}-${sender(process)}`;
     const { address } = process.host;
     const roles = run.settings.nodes.get(address)?.roles ?? [];
-    const { leases } = run.settings;
+    const { leases, arbiter, downing } = run.settings;
     const options = resolveClusterOptions({
       ...simulatedNode(process).settings,
       name: 'sim',
       seeds: [...run.settings.seeds, ...via],
       roles,
-      downing: run.settings.downing,
+      downing: arbiter === undefined ? downing : arbiterOf(arbiter, run.leaseBackend, process),
       ...(leases === undefined ? {} : { leaseVoters: leases.voters, leaseMaxTtlMs: leases.maxTtlMs }),
     }, { systemName: 'sim', log: environment.log });
     const assembly = await assemble(system, options, uid);

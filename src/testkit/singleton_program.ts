@@ -3,7 +3,14 @@ import type { DowningOption } from '../cluster/downing/mod.ts';
 import type { Address } from '../transport/contract.ts';
 import { type Instance, InstanceRegistry, type LeaseRules } from './instance_registry.ts';
 import { LeaseBackend } from './lease_backend.ts';
-import { drawLeases, everySideLives, leaseAction, type LeaseLoad } from './lease_load.ts';
+import {
+  type ArbiterLoad,
+  drawArbiter,
+  drawLeases,
+  everySideLives,
+  leaseAction,
+  type LeaseLoad,
+} from './lease_load.ts';
 import { Ledger, type LedgerPolicy, singletonOf } from './ledger.ts';
 import { disagreement, MembershipRules } from './membership_rules.ts';
 import type { Prng } from './prng.ts';
@@ -41,6 +48,8 @@ export interface RunSettings {
   readonly plannedOnly: boolean;
   /** Of all singletons; undefined: none has one. */
   readonly leases: LeaseLoad | undefined;
+  /** Decides about splits; undefined: `downing` does. */
+  readonly arbiter: ArbiterLoad | undefined;
   /** Mean time between two messages of one sender to one singleton. */
   readonly tellEveryMs: number;
 }
@@ -169,7 +178,8 @@ export class SingletonRun implements ProgramRun {
   }
 
   statistics(): Record<string, number> {
-    const leases = this.settings.leases === undefined ? {} : this.leaseBackend.statistics;
+    const { leases: leased, arbiter } = this.settings;
+    const leases = leased === undefined && arbiter === undefined ? {} : this.leaseBackend.statistics;
     return { ...this.registry.statistics, ...this.ledger.statistics, ...leases };
   }
 
@@ -245,6 +255,7 @@ function drawSettings({ random, addresses, profile }: RunContext): RunSettings {
   const downing = random.chance(0.85) ? 'keep-majority' : 'keep-oldest';
   const tellEveryMs = random.between(120, 700);
   const leases = profile.leases === true ? drawLeases(random, addresses) : undefined;
+  const arbiter = profile.arbiter === true ? drawArbiter(random) : undefined;
   return {
     kinds,
     seeds,
@@ -252,6 +263,7 @@ function drawSettings({ random, addresses, profile }: RunContext): RunSettings {
     nodes,
     plannedOnly,
     leases,
+    arbiter,
     tellEveryMs,
   };
 }

@@ -1,5 +1,7 @@
 /** Split-brain strategies are pure: a settled view in, who goes out. */
+import type { LeaseFactory } from '../../coordination/lease.ts';
 import type { Member } from '../member.ts';
+import type { Timing } from '../timing.ts';
 
 export interface SplitSituation {
   /** Every member that is not removed, in age order, those already `down` included. */
@@ -13,10 +15,40 @@ export interface SplitSituation {
    */
   readonly indirectlyConnected?: ReadonlySet<string>;
   readonly selfUid: string;
+  /** For strategies with an arbiter: what has become of this side's claim; undefined while that is open. */
+  readonly claim?: ClaimOutcome | undefined;
 }
+
+/** `granted`: the arbiter lets this side go on, and no other. `lost`: it does not, or nothing was known in time. */
+export type ClaimOutcome = 'granted' | 'lost';
 
 /** uids to mark down. Contains the deciding node itself when its side loses. Empty: nothing to do. */
 export type DowningDecision = ReadonlySet<string>;
+
+/** A lease outside of all sides that decides which one of them goes on. How it works is said at `LeaseMajority`. */
+export interface SplitArbiter {
+  readonly lease: LeaseFactory;
+  /** Of the lease; the same on all nodes. */
+  readonly leaseName: string;
+  /** How much later than the side that leads the others ask. */
+  readonly minorityDelayMs: number;
+  /** How long a side goes on asking. */
+  readonly acquireTimeoutMs: number;
+  /** May this side ask at once? True for at most one of several sides that have no member in common. */
+  leads(members: readonly Member[], side: ReadonlySet<string>): boolean;
+  /** @throws OptionsError when the durations do not go together */
+  times(timing: Timing): ClaimTimes;
+}
+
+/** All in milliseconds. */
+export interface ClaimTimes {
+  /** A side may claim only while it has heard from every member, of all sides, within this. */
+  readonly windowMs: number;
+  /** For so long after a claim nobody else can have the lease. */
+  readonly holdMs: number;
+  /** Of the lease. */
+  readonly ttlMs: number;
+}
 
 export interface DowningStrategy {
   readonly name: string;
@@ -24,6 +56,8 @@ export interface DowningStrategy {
   readonly parameters?: Readonly<Record<string, string | number | boolean>>;
   /** False: nothing ever loses by itself, so there is nothing for the host gate to check. Default true. */
   readonly gated?: boolean;
+  /** Nobody goes on after a split unless it lets them. Default: none, `decide` alone tells. */
+  readonly arbiter?: SplitArbiter;
   /** Pure and deterministic; the same on every node of a side. */
   decide(situation: SplitSituation): DowningDecision;
   /**

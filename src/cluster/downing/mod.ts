@@ -7,11 +7,19 @@ import { KeepOldest } from './keep_oldest.ts';
 import { ManualDowning } from './manual.ts';
 import { type DowningProvider, fromProvider } from './provider.ts';
 
-export type { DowningDecision, DowningStrategy, SplitSituation } from './contract.ts';
+export type {
+  ClaimOutcome,
+  ClaimTimes,
+  DowningDecision,
+  DowningStrategy,
+  SplitArbiter,
+  SplitSituation,
+} from './contract.ts';
 export { DownAll } from './down_all.ts';
 export { KeepMajority, type KeepMajorityOptions } from './keep_majority.ts';
 export { KeepOldest, type KeepOldestOptions } from './keep_oldest.ts';
 export { KeepReferee, type KeepRefereeOptions } from './keep_referee.ts';
+export { LeaseMajority, type LeaseMajorityOptions } from './lease_majority.ts';
 export { ManualDowning } from './manual.ts';
 export { type DowningProvider, type DowningQuestion, fromProvider } from './provider.ts';
 export { StaticQuorum, type StaticQuorumOptions } from './static_quorum.ts';
