@@ -32,10 +32,9 @@ export function performEffect(effect: Effect, node: NodeContext, { gossiper, inb
       return node.send(effect.to, [codes.joinRefused, effect.why, effect.final]);
     case 'refused': {
       node.count(`refused ${effect.what}`);
-      const fields = { why: effect.why, from: effect.from?.address };
-      if (effect.expected === true) log.debug(`refused ${effect.what}`, fields);
-      else log.warn(`refused ${effect.what}`, fields);
-      return;
+      const { from, why, what, expected } = effect;
+      if (expected === true) return log.debug(`refused ${what}`, { why, from: from?.address });
+      return inbox.warn(`refused ${what}`, from, why);
     }
     case 'downed': {
       const { address, uid } = effect.record;

@@ -1,5 +1,6 @@
 /** What arrives from peers: who may say it, and which part of the node it concerns. */
 import type { Cancel } from '../actor/environment.ts';
+import { LineBudget } from '../actor/line_budget.ts';
 import type { Address, DialFailure, PeerIdentity } from '../transport/contract.ts';
 import type { Envelope, PeersEvents } from '../transport/peers_contract.ts';
 import { codes } from '../wire/codes.ts';
@@ -13,6 +14,7 @@ import type { Heartbeats } from './heartbeats.ts';
 import { claimOf, type JoinProcess } from './join_process.ts';
 import type { NodeContext } from './node_context.ts';
 import { isActive } from './transitions.ts';
+import { WireError } from './wire_checks.ts';
 
 export type MessageHandler = (peer: PeerIdentity, envelope: Envelope) => void;
 
@@ -30,8 +32,11 @@ export class NodeInbox implements PeersEvents {
   #parts: InboxParts;
   #handlers = new Map<number, MessageHandler>();
 
+  readonly #lines: LineBudget;
+
   constructor(node: NodeContext, parts: InboxParts) {
     this.#node = node;
+    this.#lines = new LineBudget(node.environment);
     this.#parts = parts;
   }
 
@@ -109,8 +114,18 @@ export class NodeInbox implements PeersEvents {
       default: {
         const handler = this.#handlers.get(envelope[0]);
         if (handler === undefined) this.#node.count('messages without an owner');
-        else handler(peer, envelope);
+        else this.#hand(handler, peer, envelope);
       }
+    }
+  }
+
+  #hand(handler: MessageHandler, peer: PeerIdentity, envelope: Envelope): void {
+    try {
+      handler(peer, envelope);
+    } catch (error) {
+      if (!(error instanceof WireError)) throw error;
+      this.#node.count('malformed messages');
+      this.warn('a malformed message was dropped', peer, `code ${envelope[0]}: ${error.message}`);
     }
   }
 
@@ -131,7 +146,7 @@ export class NodeInbox implements PeersEvents {
     const { fingerprint } = this.#node.settings;
     if (envelope[2] !== fingerprint) {
       const why = `the settings differ: ${differencesText(fingerprint, envelope[2])}`;
-      this.#node.environment.log.warn('refused a join', { from: peer.address, why });
+      this.warn('refused a join', peer, why);
       this.#node.count('refused join');
       return this.#node.send(peer.address, [codes.joinRefused, why, false]);
     }
@@ -154,8 +169,14 @@ export class NodeInbox implements PeersEvents {
   #checked<T>(peer: PeerIdentity, what: string, decoded: Decoded<T>): T | undefined {
     if ('value' in decoded) return decoded.value;
     this.#node.count(`refused ${what}`);
-    this.#node.environment.log.warn(`refused ${what}`, { from: peer.address, why: decoded.refused });
+    this.warn(`refused ${what}`, peer, decoded.refused);
     return undefined;
+  }
+
+  /** What members can cause as often as they like is counted always, and logged within a budget. */
+  warn(message: string, peer: PeerIdentity | undefined, why: string): void {
+    const more = this.#lines.take();
+    if (more !== undefined) this.#node.environment.log.warn(message, { from: peer?.address, why, ...more });
   }
 
   #ended(): boolean {

@@ -47,7 +47,10 @@ export function give(draft: Draft, asker: Asker): Verdict {
 /** An attempt was given up: its asker has not started and will not. */
 export function onWithdrawn(draft: Draft, uid: string, nonce: string): void {
   const { phase, kept } = draft.state;
-  if ((phase.kind === 'handing-over' || phase.kind === 'stopping') && phase.asker?.nonce === nonce) {
+  if (
+    (phase.kind === 'handing-over' || phase.kind === 'stopping') && phase.asker?.uid === uid &&
+    phase.asker.nonce === nonce
+  ) {
     draft.enter({ ...phase, asker: undefined });
   }
   // It refused because it was about to host itself: now it will answer, and perhaps only now, since it may be leaving.

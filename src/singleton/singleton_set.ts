@@ -1,4 +1,5 @@
 /** The singletons of one node in one cluster membership: routing of messages about them, and what the node publishes. */
+import { LineBudget } from '../actor/line_budget.ts';
 import type { Cancel } from '../actor/environment.ts';
 import type { ActorSystem } from '../actor/system.ts';
 import type { KindOption } from '../cluster/cluster_options.ts';
@@ -71,6 +72,7 @@ export class SingletonSet {
   #leaveLook: Cancel | undefined;
   /** `suspended`: out of the cluster, and about to join again. */
   #batching = false;
+  readonly #lines: LineBudget;
   #publishBooked = false;
   #state: 'in' | 'suspended' | 'out' = 'in';
   /** Messages about singletons that were not well-formed. */
@@ -80,6 +82,7 @@ export class SingletonSet {
   constructor(port: SingletonSetPort, before?: SingletonSet) {
     this.#port = port;
     const { node } = port;
+    this.#lines = new LineBudget(node.environment);
     for (const code of messageCodes) node.onMessage(code, (peer, envelope) => this.#onMessage(peer, envelope));
     node.onChange((_view, changes) => this.#onChange(changes));
     node.onSelfDown(({ why }) => this.#feedAll({ kind: 'self-down', why }));
@@ -184,7 +187,9 @@ export class SingletonSet {
     } catch (error) {
       if (!(error instanceof WireError)) throw error;
       this.malformed += 1;
-      const fields = { from: peer.address, code: envelope[0], why: error.message };
+      const more = this.#lines.take();
+      if (more === undefined) return;
+      const fields = { from: peer.address, code: envelope[0], why: error.message, ...more };
       this.#port.node.environment.log.warn('a malformed singleton message was dropped', fields);
     }
   }

@@ -35,9 +35,9 @@ export class Spawner {
   readonly #node: MembershipNode;
   #number = 0;
   /** As caller: requests that wait for the leader. */
-  readonly #requests = new Map<number, Done>();
+  readonly #requests = new Map<number, { readonly uid: string; readonly done: Done }>();
   /** As leader: checks that wait for a host, confirmations that wait for members. */
-  readonly #checks = new Map<number, (free: boolean) => void>();
+  readonly #checks = new Map<number, (peer: PeerIdentity, free: boolean) => void>();
   readonly #confirms = new Map<number, { readonly uids: Set<string>; readonly done: () => void }>();
   /** As member: confirmations asked of this node before it had the entry. */
   #owed: { readonly peer: PeerIdentity; readonly number: number; readonly key: string; readonly version: number }[] =
@@ -62,7 +62,7 @@ export class Spawner {
       this.#requests.delete(number);
       return spawnError('leader-unavailable', `the leader ${leader.address} did not answer within ${answerMs} ms`);
     });
-    this.#requests.set(number, once);
+    this.#requests.set(number, { uid: leader.uid, done: once });
     this.#node.sendSystem(leader.address, [codes.spawn, steps.request, number, ...requestFields(wanted)], leader.uid);
   }
 
@@ -130,7 +130,8 @@ export class Spawner {
       this.#checks.delete(number);
       done(spawnError('leader-unavailable', `the host ${host.host} did not answer within ${answerMs} ms`));
     });
-    this.#checks.set(number, (free) => {
+    this.#checks.set(number, (peer, free) => {
+      if (peer.uid !== host.hostUid) return;
       cancel();
       this.#checks.delete(number);
       proceed(free);
@@ -184,14 +185,15 @@ export class Spawner {
         return this.#lead(wanted, (error) => send(steps.reply, number, error ? errorFields(error) : null));
       }
       case steps.reply: {
-        const done = this.#requests.get(number);
+        const asked = this.#requests.get(number);
+        if (asked?.uid !== peer.uid) return;
         this.#requests.delete(number);
-        return done?.(Array.isArray(envelope[3]) ? readError(envelope[3]) : undefined);
+        return asked.done(Array.isArray(envelope[3]) ? readError(envelope[3]) : undefined);
       }
       case steps.check:
         return send(steps.checked, number, this.#isFree(textOf(envelope[3], limits.typeNameChars, 'name')));
       case steps.checked:
-        return this.#checks.get(number)?.(flagOf(envelope[3], 'free'));
+        return this.#checks.get(number)?.(peer, flagOf(envelope[3], 'free'));
       case steps.confirm: {
         const key = textOf(envelope[3], limits.entryKeyChars, 'key');
         const version = countOf(envelope[4], 'version');

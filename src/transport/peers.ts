@@ -5,6 +5,7 @@
  * User messages are encoded when they are sent: a bad one fails at its sender, and later changes to it change nothing.
  */
 import type { Environment } from '../actor/environment.ts';
+import { LineBudget } from '../actor/line_budget.ts';
 import { limits } from '../limits.ts';
 import type { Codec } from '../wire/codec.ts';
 import { FrameError, MessageTooLargeError } from '../wire/errors.ts';
@@ -45,6 +46,7 @@ export class LinkedPeers implements Peers {
   private readonly early = new WeakMap<Link, Uint8Array[]>();
   private readonly dirty = new Set<Peer>();
   private readonly warnedAt = new Map<Address, number>();
+  private readonly lines: LineBudget;
   private scheduled = false;
   private stopped = false;
   private linkNumber = 0;
@@ -52,6 +54,7 @@ export class LinkedPeers implements Peers {
 
   constructor(options: PeersOptions) {
     this.options = options;
+    this.lines = new LineBudget(options.environment);
     const { environment, transport, codec, uid, events } = options;
     this.host = {
       environment,
@@ -264,7 +267,9 @@ export class LinkedPeers implements Peers {
       run();
     } catch (error) {
       if (what === 'message') this.counters.handlerErrors++;
-      this.options.environment.log.error(`a handler of '${what}' threw; the link is kept`, { error });
+      const more = this.lines.take();
+      if (more === undefined) return;
+      this.options.environment.log.error(`a handler of '${what}' threw; the link is kept`, { error, ...more });
     }
   }
 }
