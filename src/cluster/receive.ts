@@ -1,26 +1,29 @@
 /** Gossip that arrives: who may say what about whom, the merge, and who has seen the result. */
 import { limits } from '../limits.ts';
 import type { PeerIdentity } from '../transport/contract.ts';
+import { checkSelfClaims } from './claims_about_self.ts';
 import { isActiveUid } from './convergence.ts';
 import type { DigestMessage, GossipMessage } from './gossip_codec.ts';
-import { digestOf, type GossipState, type MemberRecord, mergeGossip, withRecord } from './gossip_state.ts';
+import { digestOf, type GossipState, mergeGossip, withRecord } from './gossip_state.ts';
 import { arrive, end, type Membership, type MembershipEffect, selfRecord, type Step } from './membership_state.ts';
-import { sameSelf, withKnownRecords } from './same_record.ts';
-import { isActive, isLater } from './transitions.ts';
+import { withKnownRecords } from './same_record.ts';
+import { isActive } from './transitions.ts';
 
 export function receiveGossip(state: Membership, from: PeerIdentity, message: GossipMessage): Step {
   if (state.phase === 'outside') return adopt(state, from, message);
   const stranger = refuseStranger(state, from, message.state.clusterId);
   if (stranger !== undefined) return { state, effects: stranger };
-  const mine = state.gossip;
-  const theirs = withKnownRecords(message.state, mine);
+  const theirs = withKnownRecords(message.state, state.gossip);
   const why = forgery(state, theirs);
   if (why !== undefined) return refuse(state, from, 'gossip', why);
 
+  const claims = checkSelfClaims(state.gossip, theirs, selfRecord(state));
+  if (claims.kind === 'leaves') return end(state, `${from.address} says that this node leaves: forged`, true, true);
+  const mine = claims.kind === 'refuted' ? claims.gossip : state.gossip;
   const merged = mergeGossip(mine, theirs, limits.tombstones);
   if (!merged.records.has(state.selfUid)) return removedByOthers(state);
-  const [before, offered, after] = [digestOf(mine), digestOf(theirs), digestOf(merged)];
-  const effects: MembershipEffect[] = [];
+  const [before, offered, after] = [digestOf(state.gossip), digestOf(theirs), digestOf(merged)];
+  const effects: MembershipEffect[] = claims.kind === 'refuted' ? [refused(from, 'claim', claims.why)] : [];
   let next: Membership = { ...state, gossip: merged };
   if (after === before && after === offered) {
     next = arrive(next, after, [...state.seen, ...message.seen]);
@@ -94,31 +97,21 @@ function forgery(state: Membership, theirs: GossipState): string | undefined {
     if (known.upNumber !== 0 && record.upNumber !== 0 && known.upNumber !== record.upNumber) {
       return `another number for ${uid}`;
     }
+    if (!sameList(known.roles, record.roles)) return `other roles for ${uid} than it joined with`;
     if (record.selfVersion > known.selfVersion + limits.counterJump) return `selfVersion of ${uid} jumps too far`;
   }
-  const self = selfRecord(state);
-  const claimed = theirs.records.get(self.uid);
-  if (claimed !== undefined && isForgedSelf(self, claimed)) return 'speaks for this node';
   for (const [observer, row] of theirs.reachability) {
     const known = mine.reachability.get(observer);
-    for (const [subject, { version, unreachable }] of row) {
+    for (const [subject, { version }] of row) {
       const present = known?.get(subject);
       if (version > (present?.version ?? 0) + limits.counterJump) return 'a reachability version jumps too far';
-      if (observer !== self.uid || !mine.records.has(subject)) continue;
-      const sameVersion = version === present?.version;
-      if (version > (present?.version ?? 0) || (sameVersion && unreachable !== present.unreachable)) {
-        return 'speaks for this node about reachability';
-      }
     }
   }
   return undefined;
 }
 
-/** Others may promote this node or mark it down, nothing else. */
-function isForgedSelf(self: MemberRecord, claimed: MemberRecord): boolean {
-  if (claimed.selfVersion > self.selfVersion) return true;
-  if (claimed.selfVersion === self.selfVersion && !sameSelf(claimed, self)) return true;
-  return (claimed.status === 'leaving' || claimed.status === 'exiting') && isLater(claimed.status, self.status);
+function sameList(a: readonly string[], b: readonly string[]): boolean {
+  return a === b || (a.length === b.length && a.every((item, index) => item === b[index]));
 }
 
 /** A tombstone for this node: the end of a leave, or the news that it was removed while it could not hear. */

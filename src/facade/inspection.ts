@@ -106,10 +106,11 @@ export class NodeInspection implements ClusterInspection {
   }
 
   singleton(name: string): SingletonDetail | undefined {
-    const report = this.singletons().find((one) => one.name === name);
-    if (!report) return undefined;
     const view = this.#node.view();
     const known = this.#registry.find(name);
+    const started = known !== undefined || view.members.some((member) => member.started.has(name));
+    if (!started || isKindMark(name)) return undefined;
+    const report = this.#report(name);
     const ledger = known?.proxy.stream.ledger();
     const pin = pinnedUid(view, name);
     const lease = known?.manager.leaseReport();

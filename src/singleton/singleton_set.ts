@@ -180,9 +180,10 @@ export class SingletonSet {
       const name = textOf(envelope[1], limits.typeNameChars, 'singleton name');
       const known = this.#singletons.get(name);
       if (known) return known.onMessage(peer, envelope);
-      // Questions are answered for names never heard of; nothing else about them concerns this node.
+      // Questions are answered for names never heard of; nothing else about them concerns this node. Others cannot use up
+      // the room for the names of this node itself.
       if (envelope[0] === codes.handOverRequest || envelope[0] === codes.streamOpen) {
-        if (this.#singletons.size < limits.singletons) this.#create(name).onMessage(peer, envelope);
+        if (this.#singletons.size < limits.singletons / 2) this.#create(name).onMessage(peer, envelope);
       }
     } catch (error) {
       if (!(error instanceof WireError)) throw error;

@@ -271,16 +271,13 @@ describe('R116, R117: what is refused', () => {
     return { ...mine, records: new Map(mine.records).set(uid, { ...one, ...change }) };
   };
   const cases: readonly (readonly [string, GossipState])[] = [
-    ['a newer version of this node by somebody else', edit('b', { selfVersion: 6 })],
-    ['other content under the same version', edit('b', { roles: ['admin'] })],
-    ['that this node is leaving', edit('b', { status: 'leaving' })],
-    ['that this node is exiting', edit('b', { status: 'exiting' })],
+    ['other roles for this node', edit('b', { roles: ['admin'] })],
+    ['other roles for a known uid', edit('c', { roles: ['admin'], selfVersion: 2 })],
     ['another number for this node', edit('b', { upNumber: 1 })],
     ['another address for a known uid', edit('c', { address: '10.9.9.9:1' })],
     ['a version that jumps too far', edit('c', { selfVersion: 5_000_000 })],
     ['a number that jumps too far', { ...mine, lastNumber: 50_000_000 }],
     ['another formation stamp', { ...mine, formedAt: 1 }],
-    ['what this node says about reachability', withClaims(mine, [['b', 'a']])],
     [
       'a reachability version that jumps too far',
       { ...mine, reachability: new Map([['c', new Map([['a', { version: 9_000_000, unreachable: true }]])]]) },
@@ -292,6 +289,33 @@ describe('R116, R117: what is refused', () => {
       const after = run(before, heard('a', state));
       assertEquals(kinds(after.effects), ['refused']);
       assertEquals(digestOf(after.state.gossip), digestOf(mine));
+    });
+  }
+
+  const started = new Map([['s', { generation: 1, role: undefined }]]);
+  const claims: readonly (readonly [string, GossipState])[] = [
+    ['a newer version of this node by somebody else', edit('b', { selfVersion: 6, started })],
+    ['other content under the same version', edit('b', { started })],
+    ['what this node says about reachability', withClaims(mine, [['b', 'a']])],
+  ];
+  for (const [what, state] of claims) {
+    test(`${what} is refuted, so that whoever believes it comes back`, () => {
+      const { state: after, effects } = run(membership('b', mine), heard('a', state));
+      assertEquals(kinds(effects), ['refused', 'push']);
+      const victim = run(membership('a', mine), heard('c', state)).state;
+      const healed = run(victim, { ...heard('b', after.gossip) }).state;
+      assertEquals(digestOf(healed.gossip), digestOf(after.gossip));
+      assertEquals(healed.gossip.records.get('b')?.started.size, 0);
+      assertEquals(healed.gossip.reachability.get('b')?.get('a')?.unreachable ?? false, false);
+      // Once more the same changes nothing.
+      assertEquals(digestOf(run(after, heard('a', state)).state.gossip), digestOf(after.gossip));
+    });
+  }
+
+  for (const status of ['leaving', 'exiting'] as const) {
+    test(`that this node is ${status}, which cannot be taken back: it ends and joins again`, () => {
+      const { effects } = run(membership('b', mine), heard('a', edit('b', { status })));
+      assertEquals(effects.map((effect) => effect.kind === 'ended' && effect.rejoin), [true]);
     });
   }
 
