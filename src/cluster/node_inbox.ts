@@ -1,6 +1,7 @@
 /** What arrives from peers: who may say it, and which part of the node it concerns. */
 import type { Cancel } from '../actor/environment.ts';
 import { LineBudget } from '../actor/line_budget.ts';
+import { OptionsError } from '../actor/options.ts';
 import type { Address, DialFailure, PeerIdentity } from '../transport/contract.ts';
 import type { Envelope, PeersEvents } from '../transport/peers_contract.ts';
 import { codes } from '../wire/codes.ts';
@@ -123,7 +124,8 @@ export class NodeInbox implements PeersEvents {
     try {
       handler(peer, envelope);
     } catch (error) {
-      if (!(error instanceof WireError)) throw error;
+      // Names and settings from outside are checked by the rules of options.
+      if (!(error instanceof WireError || error instanceof OptionsError)) throw error;
       this.#node.count('malformed messages');
       this.warn('a malformed message was dropped', peer, `code ${envelope[0]}: ${error.message}`);
     }

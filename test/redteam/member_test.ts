@@ -457,7 +457,8 @@ async function unharmed(scene: RogueScene): Promise<void> {
   assert(typeof answer === 'string');
   assertEquals(journal.peak, 1);
   for (const node of [host, heir]) {
-    assertEquals(await scene.metric('what="handlerErrors"', node), 0);
+    const errors = memory.environment.logged.filter(({ level }) => level === 'error');
+    assertEquals(await scene.metric('what="handlerErrors"', node), 0, JSON.stringify(errors));
     assertEquals(node.cluster.selfMember.status, 'up');
   }
 }
