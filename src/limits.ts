@@ -49,12 +49,19 @@ export const limits = {
   singletons: 10_000,
   /** Unacknowledged messages per sender stream and singleton that may be on their way or in the host's mailbox. */
   streamWindow: 65_536,
+  /** The same in bytes: what is sent and not acknowledged, per sender stream and singleton; one message may go beyond it. */
+  streamWindowBytes: 16 * 1024 * 1024,
+  /** What one host has accepted and not handled, of all senders together; beyond it senders are asked to wait. */
+  hostHeldMessages: 1_000_000,
+  hostHeldBytes: 256 * 1024 * 1024,
   /** How long a leaving node waits for the acknowledgement of what it has sent to singletons. */
   leaveAcknowledgeMs: 2_000,
   /** How far an epoch may be ahead of what is known, or of the wall clock in milliseconds. */
   epochJump: 2 ** 45,
   /** Largest `bufferSize` of a singleton ref. */
   proxyBuffer: 1_000_000,
+  /** Largest `bufferBytes` of a singleton ref. */
+  proxyBufferBytes: 4 * 1024 * 1024 * 1024,
   /** Largest `maxHandOverStateBytes`; the state travels in chunks. */
   handOverStateBytes: 256 * 1024 * 1024,
   handOverChunkBytes: 256 * 1024,

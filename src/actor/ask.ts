@@ -17,6 +17,8 @@ export class AskRef extends ActorRef<unknown> {
   readonly targetPath: string;
   readonly timeoutMs: number;
   readonly deadline: number;
+  /** Asked when the time is over. */
+  why: (() => string | undefined) | undefined = undefined;
   private readonly asks: Asks;
   private readonly resolve: (reply: unknown) => void;
   private readonly reject: (error: unknown) => void;
@@ -127,8 +129,16 @@ export class Asks {
     return this.nameOf(id) === name ? this.waiting.get(id) : undefined;
   }
 
-  /** Tells `target` the message with a temporary ref as its sender; see `ActorRef.ask`. */
-  ask<R>(target: ActorRef<any>, message: unknown, timeoutMs: number = defaultAskTimeoutMs): Promise<R> {
+  /**
+   * Tells `target` the message with a temporary ref as its sender; see `ActorRef.ask`. `why`: what is known when no reply has
+   * come in time.
+   */
+  ask<R>(
+    target: ActorRef<any>,
+    message: unknown,
+    timeoutMs: number = defaultAskTimeoutMs,
+    why?: () => string | undefined,
+  ): Promise<R> {
     if (!timeLimit.accepts(timeoutMs)) {
       return Promise.reject(new OptionsError('ask', 'timeoutMs', timeoutMs, timeLimit.rule));
     }
@@ -142,6 +152,7 @@ export class Asks {
       const deadline = this.environment.clock.now() + timeoutMs;
       const settle = resolve as (reply: unknown) => void;
       const asker = new AskRef(this, id, this.incarnations(), target.path, timeoutMs, deadline, settle, reject);
+      asker.why = why;
       this.add(asker);
       try {
         target.tell(message, asker);
@@ -203,7 +214,7 @@ export class Asks {
     lane.timer = undefined;
     const now = this.environment.clock.now();
     for (let ask = lane.first; ask !== undefined && ask.deadline <= now; ask = lane.first) {
-      ask.fail(new AskTimeoutError(ask.targetPath, timeoutMs));
+      ask.fail(new AskTimeoutError(ask.targetPath, timeoutMs, ask.why?.()));
     }
     if (this.lanes.get(timeoutMs) === lane) this.arm(timeoutMs, lane);
   }

@@ -8,7 +8,7 @@ import { errorFields } from './logger.ts';
 import { Mailbox, SelfMessage } from './mailbox.ts';
 import type { ReceiveTimeout } from './receive_timeout.ts';
 import { type ActorRef, running } from './ref.ts';
-import type { CellOptions } from './spawn_options.ts';
+import type { CellOptions, DeliveryReceipt } from './spawn_options.ts';
 import type { ActorSystem } from './system.ts';
 import { Terminated } from './watch.ts';
 
@@ -252,6 +252,11 @@ export abstract class CellCore implements Runnable {
     }
     this.undeliverable(this.message, this.sender, this.receipt, 'stash-overflow');
     return false;
+  }
+
+  /** The message being handled may have been handled before. */
+  get possibleRepeat(): boolean {
+    return (this.receipt as DeliveryReceipt | undefined)?.possibleRepeat === true;
   }
 
   /** A message is being handled, and it has not been stashed. */

@@ -55,6 +55,14 @@ export class ActorContext<T> {
     return this.cell.sender !== undefined && this.cell.sender !== this.system.noSender;
   }
 
+  /**
+   * True while a message is handled that may have been handled before: a singleton with `delivery: 'at-least-once'` gets
+   * again what its last instance had not acknowledged when it crashed. False for every other message.
+   */
+  get possibleRepeat(): boolean {
+    return this.cell.possibleRepeat;
+  }
+
   get parent(): ActorRef<unknown> {
     return this.cell.parent?.ref ?? this.system.noSender;
   }

@@ -40,10 +40,13 @@ export class AskTimeoutError extends Error {
   override readonly name = 'AskTimeoutError';
   readonly path: string;
   readonly timeoutMs: number;
-  constructor(path: string, timeoutMs: number) {
-    super(`no reply from ${path} within ${timeoutMs} ms`);
+  /** What is known about the reason, in a sentence. */
+  readonly why: string | undefined;
+  constructor(path: string, timeoutMs: number, why?: string) {
+    super(`no reply from ${path} within ${timeoutMs} ms${why === undefined ? '' : `: ${why}`}`);
     this.path = path;
     this.timeoutMs = timeoutMs;
+    this.why = why;
   }
 }
 

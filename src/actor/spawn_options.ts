@@ -31,6 +31,12 @@ export interface Gate {
   onOpen(run: () => void): Cancel;
 }
 
+/** What rides with a message from the layer that owns the actor. */
+export interface DeliveryReceipt {
+  /** Shown as `context.possibleRepeat`. */
+  readonly possibleRepeat: boolean;
+}
+
 /**
  * Callbacks for the layer that owns an actor. They run inside the actor's turn and must not throw, except `constructed`.
  * A message that a kill interrupted is neither settled nor returned: nobody can know what became of it.

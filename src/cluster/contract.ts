@@ -1,7 +1,7 @@
 /** What the membership node offers to the parts above it (singletons, HTTP, the public `Cluster`). */
 import type { Cancel, Environment } from '../actor/environment.ts';
 import type { Address, PeerIdentity } from '../transport/contract.ts';
-import type { Envelope, SendFailure } from '../transport/peers_contract.ts';
+import type { Envelope, MessageCheck, SendFailure, Sized } from '../transport/peers_contract.ts';
 import type { HostingClaim, Member, MembershipView, StartedRecord } from './member.ts';
 
 /** What happened to the view, in order. `before` is undefined for a member not seen until now. */
@@ -42,11 +42,13 @@ export interface MembershipNode {
   publish(change: { started?: ReadonlyMap<string, StartedRecord>; hosting?: ReadonlyMap<string, HostingClaim> }): void;
   /** Writes a cluster entry with a version above the present one. Any node may write; the higher (version, uid) wins everywhere. */
   writeEntry(key: string, value: unknown): void;
-  /** One owner per code; messages come from links whose peer is a member that is not removed, down or unknown. */
-  onMessage(code: number, handler: (peer: PeerIdentity, envelope: Envelope) => void): Cancel;
+  /** One owner per code; `bytes` is the encoded size, about. Messages come from links whose peer is a member that is not removed, down or unknown. */
+  onMessage(code: number, handler: (peer: PeerIdentity, envelope: Envelope, bytes: number) => void): Cancel;
   /** With `uid`: for that process only, never for a later one at the address. */
   sendSystem(address: Address, envelope: Envelope, uid?: string): void;
-  sendUser(address: Address, envelope: Envelope, uid?: string): SendFailure | undefined;
+  /** Undefined when queued; `sized` is told its encoded size then. */
+  sendUser(address: Address, envelope: Envelope, uid?: string, sized?: Sized): SendFailure | undefined;
+  readonly messages: MessageCheck;
   congested(address: Address): boolean;
   /** There is a link to the process `uid` at `address`: what is sent to it now does not wait for one. */
   linked(address: Address, uid: string): boolean;

@@ -5,7 +5,7 @@
 import type { Cancel, Environment } from '../actor/environment.ts';
 import { limits } from '../limits.ts';
 import type { Address, SeedAnswer } from '../transport/contract.ts';
-import type { Envelope, Peers, PeersEvents, SendFailure } from '../transport/peers_contract.ts';
+import type { Envelope, MessageCheck, Peers, PeersEvents, SendFailure, Sized } from '../transport/peers_contract.ts';
 import type { HostGate, MembershipNode, SelfDown } from './contract.ts';
 import { DeathWatch } from './death_watch.ts';
 import { performEffect } from './effects.ts';
@@ -185,8 +185,12 @@ export class ClusterNode implements MembershipNode, NodeContext {
     this.peers.sendSystem(address, envelope, uid);
   }
 
-  sendUser(address: Address, envelope: Envelope, uid?: string): SendFailure | undefined {
-    return this.peers.sendUser(address, envelope, uid);
+  sendUser(address: Address, envelope: Envelope, uid?: string, sized?: Sized): SendFailure | undefined {
+    return this.peers.sendUser(address, envelope, uid, sized);
+  }
+
+  get messages(): MessageCheck {
+    return this.peers;
   }
 
   congested(address: Address): boolean {

@@ -17,7 +17,7 @@ import type { NodeContext } from './node_context.ts';
 import { isActive } from './transitions.ts';
 import { WireError } from './wire_checks.ts';
 
-export type MessageHandler = (peer: PeerIdentity, envelope: Envelope) => void;
+export type MessageHandler = (peer: PeerIdentity, envelope: Envelope, bytes: number) => void;
 
 export interface InboxParts {
   readonly joiner: JoinProcess;
@@ -73,7 +73,7 @@ export class NodeInbox implements PeersEvents {
     this.#node.dispatch({ kind: 'down', uids, terminated: false, why: `the listener was lost: ${why}` });
   }
 
-  message(peer: PeerIdentity, envelope: Envelope): void {
+  message(peer: PeerIdentity, envelope: Envelope, bytes = 0): void {
     if (this.#ended() || peer.clusterName !== this.#node.settings.clusterName) return;
     switch (envelope[0]) {
       case codes.join:
@@ -92,7 +92,7 @@ export class NodeInbox implements PeersEvents {
       case codes.gossipDigest:
         return this.#digest(peer, envelope);
       default:
-        if (this.#admits(peer)) this.#fromMember(peer, envelope);
+        if (this.#admits(peer)) this.#fromMember(peer, envelope, bytes);
     }
   }
 
@@ -102,7 +102,7 @@ export class NodeInbox implements PeersEvents {
     else this.#parts.heal.stranger(peer);
   }
 
-  #fromMember(peer: PeerIdentity, envelope: Envelope): void {
+  #fromMember(peer: PeerIdentity, envelope: Envelope, bytes: number): void {
     switch (envelope[0]) {
       case codes.heartbeat:
         return this.#parts.heartbeats.heartbeat(peer, envelope);
@@ -115,14 +115,14 @@ export class NodeInbox implements PeersEvents {
       default: {
         const handler = this.#handlers.get(envelope[0]);
         if (handler === undefined) this.#node.count('messages without an owner');
-        else this.#hand(handler, peer, envelope);
+        else this.#hand(handler, peer, envelope, bytes);
       }
     }
   }
 
-  #hand(handler: MessageHandler, peer: PeerIdentity, envelope: Envelope): void {
+  #hand(handler: MessageHandler, peer: PeerIdentity, envelope: Envelope, bytes: number): void {
     try {
-      handler(peer, envelope);
+      handler(peer, envelope, bytes);
     } catch (error) {
       // Names and settings from outside are checked by the rules of options.
       if (!(error instanceof WireError || error instanceof OptionsError)) throw error;

@@ -23,7 +23,7 @@ export async function createNode(
     connected: (peer) => made.node?.events.connected(peer),
     disconnected: (peer, clean, why) => made.node?.events.disconnected(peer, clean, why),
     dialFailed: (address, failure) => made.node?.events.dialFailed(address, failure),
-    message: (peer, envelope) => made.node?.events.message(peer, envelope),
+    message: (peer, envelope, bytes) => made.node?.events.message(peer, envelope, bytes),
     listenerLost: (why) => {
       lost = why;
       made.node?.events.listenerLost(why);

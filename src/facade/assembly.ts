@@ -166,7 +166,7 @@ function withRemoting(events: PeersEvents, remoting: Remoting): PeersEvents {
       remoting.disconnected(peer);
     },
     dialFailed: (address, failure) => events.dialFailed(address, failure),
-    message: (peer, envelope) => events.message(peer, envelope),
+    message: (peer, envelope, bytes) => events.message(peer, envelope, bytes),
     listenerLost: (why) => events.listenerLost(why),
   };
 }

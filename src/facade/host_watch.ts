@@ -1,6 +1,7 @@
 /** Who hosts what in a view, and what changed since the last one: how a node sees moves that it takes no part in. */
 import type { HostingClaim, MembershipView } from '../cluster/member.ts';
 import type { InspectionEvent } from '../http/inspection.ts';
+import { claimant } from '../singleton/problem.ts';
 import type { Address } from '../transport/contract.ts';
 
 export interface PresentHost {
@@ -10,12 +11,8 @@ export interface PresentHost {
 
 /** The claim with the highest epoch counts: an older one is on its way out, or cut off. */
 export function presentHost(view: MembershipView, name: string): PresentHost | undefined {
-  let found: PresentHost | undefined;
-  for (const { address, hosting } of view.members) {
-    const claim = hosting.get(name);
-    if (claim !== undefined && (found === undefined || claim.epoch > found.claim.epoch)) found = { address, claim };
-  }
-  return found;
+  const member = claimant(view, name);
+  return member && { address: member.address, claim: member.hosting.get(name)! };
 }
 
 interface Seen {

@@ -18,6 +18,7 @@ import type {
 import { SingletonHosted, SingletonHostedAnyway, SingletonStopped } from '../singleton/events.ts';
 import type { LeaseReport } from '../singleton/lease_keeper.ts';
 import { eligibleHosts, hostOf, pinnedUid, roleOf } from '../singleton/host.ts';
+import { hostingProblem } from '../singleton/problem.ts';
 import { type SingletonRegistry, SingletonStateError } from '../singleton/registry.ts';
 import type { Phase } from '../singleton/manager_state.ts';
 import type { Singleton } from '../singleton/singleton.ts';
@@ -119,6 +120,9 @@ export class NodeInspection implements ClusterInspection {
       ...(lease ? { lease: leaseDetail(lease) } : {}),
       startedOn: view.members.filter((member) => member.started.has(name)).map((member) => member.address),
       pinnedTo: view.members.find((member) => member.uid === pin)?.address ?? null,
+      bufferedBytes: ledger?.bufferedBytes ?? 0,
+      held: known?.manager.host.held ?? 0,
+      heldBytes: known?.manager.host.heldBytes ?? 0,
       counters: {
         told: ledger?.told ?? 0,
         acknowledged: ledger?.acknowledged ?? 0,
@@ -126,9 +130,11 @@ export class NodeInspection implements ClusterInspection {
         outcomeUnknown: ledger?.outcomeUnknown ?? 0,
         dropped: ledger?.dropped ?? 0,
         resent: ledger?.resent ?? 0,
+        windowFull: ledger?.windowFull ?? 0,
         handled: known?.manager.host.handled ?? 0,
         failed: known?.manager.host.failed ?? 0,
         duplicates: known?.manager.host.duplicates ?? 0,
+        hostFull: known?.manager.host.full ?? 0,
         hostedAnyway: known?.manager.hostedAnyway ?? 0,
       },
     };
@@ -153,28 +159,18 @@ export class NodeInspection implements ClusterInspection {
           from: last.from ?? null,
           to: this.#node.address,
           durationMs: Math.round(last.durationMs),
+          gapMs: last.gapMs === undefined ? null : Math.round(last.gapMs),
+          epoch: last.epoch,
           reason: last.reason,
           at: last.at,
         }
         : null,
-      problem: host ? null : this.#problem(name),
+      problem: hostingProblem(view, name, known?.manager.leaseProblem) ?? null,
       active: known !== undefined && isActive(known.manager.state.phase),
       told: known?.proxy.stream.ledger().told ?? 0,
       handled: known?.manager.host.handled ?? 0,
       buffered: known?.proxy.stream.ledger().buffered ?? 0,
     };
-  }
-
-  #problem(name: string): string {
-    const view = this.#node.view();
-    const role = roleOf(view, name);
-    const next = hostOf(view, name);
-    const waiting = this.#registry.find(name)?.manager.leaseProblem;
-    if (waiting !== undefined) return `${next?.address ?? this.#node.address} waits for its lease: ${waiting}`;
-    if (next) return `${next.address} is about to host it`;
-    const starters = view.members.some((member) => member.status === 'up' && member.started.has(name));
-    if (!starters) return 'no member has started it';
-    return `no member that has started it carries the role ${role}`;
   }
 
   metrics(): readonly MetricSample[] {

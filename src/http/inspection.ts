@@ -30,6 +30,10 @@ export interface HandOverReport {
   readonly to: Address;
   /** From the request to stand down until the instance ran; `null` when this node did not take part. */
   readonly durationMs: number | null;
+  /** Without an instance, as far as the new host knows; `null` after a crash. */
+  readonly gapMs: number | null;
+  /** Of the instance that it led to. */
+  readonly epoch: number;
   /** The verdict and what led to it: 'first start', 'planned: leave', 'crash', … */
   readonly reason: string;
   /** Wall clock, milliseconds, for people. */
@@ -78,6 +82,11 @@ export interface SingletonDetail extends SingletonReport {
   readonly startedOn: readonly Address[];
   /** Where an operator's move holds it. */
   readonly pinnedTo: Address | null;
+  /** About the size of the buffered messages. */
+  readonly bufferedBytes: number;
+  /** Of the instance on this node: accepted messages that are not handled yet, and about their size. */
+  readonly held: number;
+  readonly heldBytes: number;
   /**
    * What became of the messages told on this node: told = acknowledged + deadLettered + outcomeUnknown + buffered, and
    * whatever else is counted. All only grow.

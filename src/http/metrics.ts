@@ -43,6 +43,9 @@ function* singletonSamples(detail: SingletonDetail) {
   yield gauge('singlet_singleton_active', 'Whether an instance runs on this node.', Number(detail.active), labels);
   if (detail.epoch !== null) yield gauge('singlet_singleton_epoch', 'Epoch of the instance.', detail.epoch, labels);
   yield gauge('singlet_singleton_buffered', 'Messages of this node not yet acknowledged.', detail.buffered, labels);
+  yield gauge('singlet_singleton_buffered_bytes', 'About their size.', detail.bufferedBytes, labels);
+  yield gauge('singlet_singleton_held', 'Accepted by the instance here and not handled yet.', detail.held, labels);
+  yield gauge('singlet_singleton_held_bytes', 'About their size.', detail.heldBytes, labels);
   for (const [what, value] of Object.entries(detail.counters)) {
     yield counter('singlet_singleton_total', 'What became of the messages told on this node.', value, {
       ...labels,

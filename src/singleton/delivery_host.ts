@@ -2,18 +2,37 @@
  * The host's side of delivery: takes numbered messages from sender streams, hands them to the instance in order, filters
  * duplicates, and acknowledges what has been handled (rules 12 to 14).
  */
+import type { DeliveryReceipt } from '../actor/spawn_options.ts';
 import { limits } from '../limits.ts';
 import { StreamFilter, type Watermark } from './delivery_filter.ts';
 import type { Sender } from './in_flight.ts';
 import type { OpenMessage } from './messages.ts';
 
+/** One message as it comes from its sender. */
+export interface Delivery {
+  readonly seq: number;
+  readonly message: unknown;
+  readonly sender: Sender;
+  /** About its size. */
+  readonly bytes: number;
+  /** It may have been handled before, by an instance that crashed. */
+  readonly repeat: boolean;
+}
+
 /** What an accepted message carries until its handler has settled. */
-export class Receipt {
+export class Receipt implements DeliveryReceipt {
   readonly filter: HostStream;
   readonly seq: number;
-  constructor(filter: HostStream, seq: number) {
+  readonly bytes: number;
+  /** Of the instance it was accepted for. */
+  readonly epoch: number;
+  readonly possibleRepeat: boolean;
+  constructor(filter: HostStream, epoch: number, { seq, bytes, repeat }: Delivery) {
     this.filter = filter;
     this.seq = seq;
+    this.bytes = bytes;
+    this.epoch = epoch;
+    this.possibleRepeat = repeat;
   }
 }
 
@@ -21,6 +40,8 @@ class HostStream extends StreamFilter {
   readonly uid: string;
   dirty = false;
   gapTold = false;
+  /** Something was turned away for lack of room. */
+  waits = false;
   constructor(uid: string, prefix: number, exceptions: readonly number[] = []) {
     super(prefix, exceptions);
     this.uid = uid;
@@ -31,6 +52,8 @@ export interface DeliveryHostPort {
   /** Hands a message to the instance. */
   deliver(message: unknown, sender: Sender, receipt: Receipt): void;
   acknowledge(stream: string, prefix: number, others: readonly number[]): void;
+  /** There is room again for what was turned away. */
+  resume(stream: string): void;
   /** Something must be acknowledged: call `flush` at the end of this turn. */
   wantsFlush(): void;
 }
@@ -50,7 +73,13 @@ export class DeliveryHost {
   handled = 0;
   failed = 0;
   duplicates = 0;
+  /** Accepted and not handled yet. */
+  held = 0;
+  heldBytes = 0;
+  /** How often the bound on that was reached. */
+  full = 0;
   readonly #port: DeliveryHostPort;
+  #waiting = 0;
   #streams = new Map<string, HostStream>();
   #dirty: HostStream[] = [];
 
@@ -64,6 +93,7 @@ export class DeliveryHost {
       watermarks.map((mark) => [mark.stream, new HostStream(mark.stream, mark.prefix, mark.exceptions)]),
     );
     this.#dirty = [];
+    this.#holdNothing();
     this.epoch = epoch;
     this.plannedSince = plannedSince;
   }
@@ -71,13 +101,22 @@ export class DeliveryHost {
   /** The instance on this very node is replaced: what it had accepted and not handled will be sent again. */
   beginAgain(epoch: number): void {
     for (const stream of this.#streams.values()) stream.rewind();
+    this.#holdNothing();
     this.epoch = epoch;
+  }
+
+  #holdNothing(): void {
+    this.held = 0;
+    this.heldBytes = 0;
+    this.#waiting = 0;
+    for (const stream of this.#streams.values()) stream.waits = false;
   }
 
   /** Nothing is accepted any more; what was handled so far. */
   end(): Watermark[] {
     this.flush();
     this.epoch = 0;
+    this.#holdNothing();
     const marks: Watermark[] = [];
     for (const [uid, stream] of this.#streams) marks.push(stream.snapshot(uid));
     return marks;
@@ -114,14 +153,22 @@ export class DeliveryHost {
     return { verdict, next: filter.next, prefix, exceptions };
   }
 
-  /** `gap`: the sender must open again; `ignored`: a gap it was told of already, or a repeat. */
-  offer(stream: string, seq: number, message: unknown, sender: Sender): 'accepted' | 'gap' | 'ignored' {
+  /**
+   * `gap`: the sender must open again; `full`: there is no room, and it will be told when there is; `ignored`: a gap it was
+   * told of already, or a repeat.
+   */
+  offer(stream: string, delivery: Delivery): 'accepted' | 'gap' | 'full' | 'ignored' {
     const filter = this.#streams.get(stream);
     if (!filter) return 'gap';
-    switch (filter.offer(seq)) {
-      case 'accept':
-        this.#port.deliver(message, sender, new Receipt(filter, seq));
+    if (delivery.seq === filter.next && this.#isFull()) return this.#turnAway(filter);
+    switch (filter.offer(delivery.seq)) {
+      case 'accept': {
+        const receipt = new Receipt(filter, this.epoch, delivery);
+        this.held += 1;
+        this.heldBytes += delivery.bytes;
+        this.#port.deliver(delivery.message, delivery.sender, receipt);
         return 'accepted';
+      }
       case 'duplicate':
         this.duplicates += 1;
         this.#touch(filter);
@@ -134,10 +181,39 @@ export class DeliveryHost {
     }
   }
 
+  #isFull(): boolean {
+    return this.held >= limits.hostHeldMessages || this.heldBytes >= limits.hostHeldBytes;
+  }
+
+  #turnAway(filter: HostStream): 'full' {
+    this.full += 1;
+    if (!filter.waits) this.#waiting += 1;
+    filter.waits = true;
+    // What follows it on the same link is a gap, of which there is no news.
+    filter.gapTold = true;
+    return 'full';
+  }
+
+  /** Half of what may be held is gone: those that were turned away send again. */
+  #makeRoom(): void {
+    if (this.held > limits.hostHeldMessages / 2 || this.heldBytes > limits.hostHeldBytes / 2) return;
+    this.#waiting = 0;
+    for (const [uid, stream] of this.#streams) {
+      if (!stream.waits) continue;
+      stream.waits = false;
+      this.#port.resume(uid);
+    }
+  }
+
   /** The handler of a delivered message has settled. */
   settled(receipt: Receipt, failed: boolean): void {
     this.handled += 1;
     if (failed) this.failed += 1;
+    if (receipt.epoch === this.epoch) {
+      this.held -= 1;
+      this.heldBytes -= receipt.bytes;
+      if (this.#waiting > 0) this.#makeRoom();
+    }
     receipt.filter.processed(receipt.seq);
     this.#touch(receipt.filter);
   }

@@ -25,7 +25,7 @@ export class SingletonHosted {
 export class SingletonHandOver {
   readonly kind = 'SingletonHandOver';
   readonly name: string;
-  /** Undefined after a crash. */
+  /** After a crash the member that had hosted; undefined where this node had not heard of it. */
   readonly from: Address | undefined;
   readonly to: Address;
   readonly reason: 'planned' | 'crash';

@@ -3,7 +3,7 @@ import type { MembershipNode } from '../cluster/contract.ts';
 import { countOf } from '../cluster/wire_checks.ts';
 import type { PeerIdentity } from '../transport/contract.ts';
 import type { Envelope } from '../transport/peers_contract.ts';
-import type { DeliveryHost, OpenOutcome } from './delivery_host.ts';
+import type { Delivery, DeliveryHost, OpenOutcome } from './delivery_host.ts';
 import { hostOf } from './host.ts';
 import type { Sender } from './in_flight.ts';
 import { acknowledgeEnvelope, openedEnvelope, type OpenMessage, refuseEnvelope } from './messages.ts';
@@ -15,6 +15,8 @@ export interface HostSidePort {
   readonly host: DeliveryHost;
   /** The sender's side on this same node. */
   readonly proxy: () => SingletonProxy;
+  /** Messages of this node are copied for the instance, as if they came from another one. */
+  readonly copies: () => boolean;
 }
 
 export class HostSide implements LocalHost {
@@ -92,10 +94,16 @@ export class HostSide implements LocalHost {
     return outcome && { ...outcome, epoch: host.epoch, plannedSince: host.plannedSince };
   }
 
-  offer(stream: string, epoch: number, seq: number, message: unknown, sender: Sender): boolean {
+  get copies(): boolean {
+    return this.#port.copies();
+  }
+
+  offer(stream: string, epoch: number, delivery: Delivery): 'taken' | 'full' | 'stale' {
     const { host } = this.#port;
-    if (host.epoch !== epoch || epoch === 0) return false;
-    return host.offer(stream, seq, message, sender) !== 'gap';
+    if (host.epoch !== epoch || epoch === 0) return 'stale';
+    const outcome = host.offer(stream, delivery);
+    if (outcome === 'full') return 'full';
+    return outcome === 'gap' ? 'stale' : 'taken';
   }
 
   onOpen(peer: PeerIdentity, message: OpenMessage): void {
@@ -109,7 +117,7 @@ export class HostSide implements LocalHost {
     this.#refuse(peer, 'not-host', host?.address);
   }
 
-  onDeliver(peer: PeerIdentity, envelope: Envelope): void {
+  onDeliver(peer: PeerIdentity, envelope: Envelope, bytes: number): void {
     const { host } = this.#port;
     const epoch = countOf(envelope[2], 'epoch');
     const seq = countOf(envelope[3], 'sequence number');
@@ -120,10 +128,27 @@ export class HostSide implements LocalHost {
       this.#refused.set(peer.uid, epoch);
       return this.#refuse(peer, host.epoch > 0 ? 'epoch' : 'not-host', other?.address);
     }
-    if (host.offer(peer.uid, seq, envelope[6], sender) === 'gap') this.#refuse(peer, 'gap', undefined);
+    const delivery = { seq, message: envelope[6], sender, bytes, repeat: envelope[4] === 1 };
+    if (host.offer(peer.uid, delivery) === 'gap') this.#refuse(peer, 'gap', undefined);
   }
 
-  #refuse(peer: PeerIdentity, why: 'not-host' | 'epoch' | 'gap', hint: string | undefined): void {
+  /** The sender opens its stream again and sends what was turned away. */
+  resume(stream: string): void {
+    const { node } = this.#port;
+    if (stream === node.uid) {
+      // In a turn of its own: this comes from the middle of a handler.
+      node.environment.turns.schedule(() => this.#port.proxy().pump());
+      return;
+    }
+    const address = node.view().members.find((member) => member.uid === stream)?.address;
+    if (address !== undefined) this.#refuse({ uid: stream, address }, 'gap', undefined);
+  }
+
+  #refuse(
+    peer: Pick<PeerIdentity, 'uid' | 'address'>,
+    why: 'not-host' | 'epoch' | 'gap',
+    hint: string | undefined,
+  ): void {
     const { epoch } = this.#port.host;
     const { node } = this.#port;
     node.sendSystem(

@@ -9,8 +9,11 @@ export class InFlight {
   next = 1;
   /** Unsettled ones; those settled out of order above `base` are not among them. */
   unsettled = 0;
+  /** Of the unsettled ones together. */
+  bytes = 0;
   #messages: unknown[] = [];
   #senders: Sender[] = [];
+  #sizes: number[] = [];
   #settled: boolean[] = [];
   #mask = -1;
 
@@ -19,12 +22,14 @@ export class InFlight {
   }
 
   /** Appends under the sequence number `next`. */
-  push(message: unknown, sender: Sender): void {
+  push(message: unknown, sender: Sender, size: number): void {
     if (this.span > this.#mask) this.#grow();
     const at = this.next & this.#mask;
     this.#messages[at] = message;
     this.#senders[at] = sender;
+    this.#sizes[at] = size;
     this.#settled[at] = false;
+    this.bytes += size;
     this.next += 1;
     this.unsettled += 1;
   }
@@ -41,6 +46,10 @@ export class InFlight {
     return this.#senders[seq & this.#mask];
   }
 
+  size(seq: number): number {
+    return this.#sizes[seq & this.#mask]!;
+  }
+
   /** Lets go of one message; false when it was settled before. */
   settle(seq: number): boolean {
     if (seq < this.base || seq >= this.next) return false;
@@ -50,6 +59,7 @@ export class InFlight {
     this.#messages[at] = undefined;
     this.#senders[at] = undefined;
     this.unsettled -= 1;
+    this.bytes -= this.#sizes[at]!;
     while (this.base < this.next && this.#settled[this.base & this.#mask]) this.base += 1;
     return true;
   }
@@ -58,14 +68,17 @@ export class InFlight {
     const capacity = Math.max(16, (this.#mask + 1) * 2);
     const messages = new Array<unknown>(capacity);
     const senders = new Array<Sender>(capacity);
+    const sizes = new Array<number>(capacity);
     const settled = new Array<boolean>(capacity);
     for (let seq = this.base; seq < this.next; seq += 1) {
       messages[seq & (capacity - 1)] = this.#messages[seq & this.#mask];
       senders[seq & (capacity - 1)] = this.#senders[seq & this.#mask];
+      sizes[seq & (capacity - 1)] = this.#sizes[seq & this.#mask]!;
       settled[seq & (capacity - 1)] = this.#settled[seq & this.#mask]!;
     }
     this.#messages = messages;
     this.#senders = senders;
+    this.#sizes = sizes;
     this.#settled = settled;
     this.#mask = capacity - 1;
   }

@@ -51,6 +51,7 @@ export function initialManager(name: string, selfUid: string, selfAddress: strin
     phase: { kind: 'idle' },
     epochSeen: 0,
     epochStarted: 0,
+    lastHost: undefined,
     kept: undefined,
     latched: false,
     withdrawn: false,
@@ -121,7 +122,7 @@ function apply(draft: Draft, event: ManagerEvent): void {
       return onAnswer(draft, event);
     case 'hosted-elsewhere':
       draft.sawEpoch(0, event.epoch);
-      return;
+      return draft.sawHost(event.address, event.epoch);
     case 'instance-started':
       return onInstanceStarted(draft, event.epoch);
     case 'instance-ended':

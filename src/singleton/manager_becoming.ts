@@ -1,5 +1,6 @@
 /** Becoming host: ask everybody, start only when all have confirmed that nothing runs there (rule 9). */
 import type { Member } from '../cluster/member.ts';
+import type { Address } from '../transport/contract.ts';
 import { placedUid, placementOf } from './host.ts';
 import type { Draft } from './manager_draft.ts';
 import type { Attempt, HandOverReport, HandOverResult, ManagerEvent, ReplyKind } from './manager_state.ts';
@@ -198,7 +199,7 @@ function start(
   const epoch = lease?.token ?? draft.nextEpoch();
   const plannedSince = previous ? previous.plannedSince : epoch;
   const report: HandOverReport = {
-    from: previous?.from,
+    from: previous?.from ?? crashedHost(draft),
     reason: previous ? 'planned' : draft.state.epochStarted > 0 ? 'crash' : 'first-start',
     gapMs: previous ? Math.max(0, draft.now - previous.endedAt) : undefined,
     durationMs: draft.now - attempt.startedAt,
@@ -208,9 +209,15 @@ function start(
   draft.clearTimer('hand-over-timeout');
   draft.clearTimer('acquire');
   draft.sawEpoch(epoch, epoch);
+  draft.sawHost(draft.state.selfAddress, epoch);
   draft.enter({ kind: 'hosting', epoch, plannedSince, instance: 'starting', runningSince: undefined, failures: 0 });
   takePlace(draft);
   draft.effect({ kind: 'start-instance', epoch, plannedSince, previous, keepFilter: false, report });
+}
+
+/** Whoever hosted last, if this node has seen it. */
+function crashedHost({ state: { lastHost, epochStarted } }: Draft): Address | undefined {
+  return lastHost?.epoch === epochStarted ? lastHost.address : undefined;
 }
 
 /** Where it is spread: before the instance starts, so that nobody who comes from now on can be drawn instead. */

@@ -1,6 +1,7 @@
 /** A transition in the making: the state so far and the effects so far. Lives only inside one call of `manage`. */
 import type { MembershipView } from '../cluster/member.ts';
 import { limits } from '../limits.ts';
+import type { Address } from '../transport/contract.ts';
 import { hostOf, neverPlaced } from './host.ts';
 import type { HandOverResult, ManagerEffect, ManagerState, Phase, TimerName } from './manager_state.ts';
 
@@ -73,6 +74,10 @@ export class Draft {
     }
     const kept = this.state.kept;
     if (kept && startedEpoch > kept.epoch) this.dropKept();
+  }
+
+  sawHost(address: Address, epoch: number): void {
+    if (epoch === this.state.epochStarted) this.patch({ lastHost: { address, epoch } });
   }
 
   keep(result: HandOverResult): void {

@@ -36,6 +36,7 @@ export interface ManagerPort extends Omit<DeliveryHostPort, 'deliver'> {
 }
 
 export interface LastHandOver extends HandOverReport {
+  readonly epoch: number;
   readonly at: number;
 }
 
@@ -67,6 +68,7 @@ export class ManagerShell {
       deliver: (message, sender, receipt) => this.#instance?.deliver(message, sender, receipt),
       acknowledge: (stream, prefix, others) => port.acknowledge(stream, prefix, others),
       wantsFlush: () => port.wantsFlush(),
+      resume: (stream) => port.resume(stream),
     });
   }
 
@@ -186,7 +188,7 @@ export class ManagerShell {
     else this.host.begin(epoch, plannedSince, previous?.watermarks ?? []);
     const { clock } = node.environment;
     this.claim = { epoch, plannedSince, since: clock.wall() };
-    this.lastHandOver = { ...report, at: clock.wall() };
+    this.lastHandOver = { ...report, epoch, at: clock.wall() };
     try {
       this.#instance = this.#spawn(system, start, epoch, previous?.state, coldReason(report));
     } catch (error) {

@@ -96,6 +96,8 @@ export interface ManagerState {
   readonly epochSeen: number;
   /** Highest epoch known to have started somewhere. */
   readonly epochStarted: number;
+  /** Who hosted last, as far as this node has seen. */
+  readonly lastHost: { readonly address: Address; readonly epoch: number } | undefined;
   /**
    * The result of the last instance, in this node's custody. It is used only while nobody can have started from it: every
    * uid it was offered to has confirmed in the same attempt that nothing runs there.
@@ -136,7 +138,7 @@ export type ManagerEvent =
     readonly verdict: Verdict;
   }
   /** Another node says it hosts under this epoch. */
-  | { readonly kind: 'hosted-elsewhere'; readonly uid: string; readonly epoch: number }
+  | { readonly kind: 'hosted-elsewhere'; readonly address: Address; readonly epoch: number }
   | { readonly kind: 'instance-started'; readonly epoch: number }
   | {
     readonly kind: 'instance-ended';
@@ -154,6 +156,7 @@ export type ManagerEvent =
 export type TimerName = 'resend' | 'hand-over-timeout' | 'restart' | 'acquire' | 'stop-timeout' | 'kept' | 'draw';
 
 export interface HandOverReport {
+  /** Undefined at the first start, and where this node has not seen who hosted before. */
   readonly from: Address | undefined;
   readonly reason: 'first-start' | 'planned' | 'crash' | 'restart';
   /** From the end of the old instance to the start of this one, as far as this node knows. */

@@ -6,8 +6,9 @@ import type { Cancel } from '../actor/environment.ts';
 import type { Member } from '../cluster/member.ts';
 import type { MembershipNode } from '../cluster/contract.ts';
 import type { Address } from '../transport/contract.ts';
+import type { SendFailure } from '../transport/peers_contract.ts';
 import { codes } from '../wire/codes.ts';
-import type { OpenOutcome } from './delivery_host.ts';
+import type { Delivery, OpenOutcome } from './delivery_host.ts';
 import { hostOf, roleOf } from './host.ts';
 import type { Sender } from './in_flight.ts';
 import { type OpenedMessage, openEnvelope, type OpenMessage, type RefuseMessage } from './messages.ts';
@@ -19,14 +20,24 @@ import {
   SenderStream,
   type StreamPort,
   type Transmission,
+  type Unsendable,
 } from './sender_stream.ts';
 
 /** The host's side on this same node, when it is the host. */
 export interface LocalHost {
   /** Undefined: not hosting at the moment; the open is remembered and answered by `announced` later. */
   open(stream: string, message: OpenMessage): (OpenOutcome & { epoch: number; plannedSince: number }) | undefined;
-  /** False when the epoch is not the present one. */
-  offer(stream: string, epoch: number, seq: number, message: unknown, sender: Sender): boolean;
+  /** `stale`: the stream must be opened again; `full`: later. */
+  offer(stream: string, epoch: number, delivery: Delivery): 'taken' | 'full' | 'stale';
+  /** Messages of this node are copied for the instance, as if they came from another one. */
+  readonly copies: boolean;
+}
+
+export interface ProxyOptions {
+  readonly bufferSize: number;
+  readonly bufferBytes: number;
+  readonly overflow: OverflowPolicy;
+  readonly delivery: DeliveryMode;
 }
 
 export interface ProxyPort {
@@ -39,7 +50,7 @@ export interface ProxyPort {
 /** Unanswered opens are repeated this often; a silent host is asked again after twice as long, then less and less often. */
 const retryMs = 250;
 /** Until a start says otherwise. */
-const defaultBuffer = 1_000;
+const defaultBuffer = { messages: 1_000, bytes: 64 * 1024 * 1024 };
 const longestStallMs = 5_000;
 
 export class SingletonProxy implements StreamPort {
@@ -55,11 +66,13 @@ export class SingletonProxy implements StreamPort {
   #overflowing = false;
   #ended = false;
   #suspended = false;
+  #sentBytes = 0;
+  readonly #sized = (bytes: number): void => void (this.#sentBytes = bytes);
 
   /** With `before`, its stream goes on as that of a new sender. */
   constructor(port: ProxyPort, before?: SingletonProxy) {
     this.#port = port;
-    this.stream = before?.stream ?? new SenderStream(defaultBuffer, 'drop-newest');
+    this.stream = before?.stream ?? new SenderStream(defaultBuffer.messages, defaultBuffer.bytes, 'drop-newest');
     this.stream.attach(this);
     if (before) {
       this.#mode = before.#mode;
@@ -67,9 +80,9 @@ export class SingletonProxy implements StreamPort {
     }
   }
 
-  configure(options: { bufferSize: number; overflow: OverflowPolicy; delivery: DeliveryMode }): void {
+  configure(options: ProxyOptions): void {
     this.#mode = options.delivery;
-    this.stream.configure(options.bufferSize, options.overflow);
+    this.stream.configure(options.bufferSize, options.bufferBytes, options.overflow);
   }
 
   tell(message: unknown, sender: Sender): void {
@@ -170,6 +183,11 @@ export class SingletonProxy implements StreamPort {
     this.#arm();
   }
 
+  /** For the host on this node, which has room again. */
+  pump(): void {
+    if (!this.#ended && !this.#suspended) this.stream.pump();
+  }
+
   /** A new view outdates every hint. */
   onView(): void {
     this.#hint = undefined;
@@ -193,28 +211,48 @@ export class SingletonProxy implements StreamPort {
   }
 
   transmit(target: OpenTarget, seq: number, message: unknown, sender: Sender, repeat: boolean): Transmission {
-    const { name, node, local } = this.#port;
+    const { name, node } = this.#port;
     if (target.uid === node.uid) {
-      if (local.offer(node.uid, target.epoch, seq, message, sender)) return 'sent';
-      this.stream.closed();
-      return 'wait';
+      return this.#hand(target.epoch, { seq, message, sender, bytes: 0, repeat });
     }
-    // What waits for a link to a host that has crashed would end as of unknown outcome, although it was never sent.
-    if (this.#mode === 'at-most-once' && !node.linked(target.address, target.uid)) return 'wait';
-    const failure = node.sendUser(target.address, [
-      codes.deliver,
-      name,
-      target.epoch,
-      seq,
-      repeat ? 1 : 0,
-      sender ?? null,
-      message,
-    ], target.uid);
-    if (failure === undefined) return 'sent';
-    if (failure.reason === 'unserializable' || failure.reason === 'too-large') {
-      return { reason: failure.reason, detail: failure.detail };
-    }
+    // What waits for a link to a host that has crashed would count as sent, although it never was.
+    if (!node.linked(target.address, target.uid)) return 'wait';
+    const failure = node.sendUser(
+      target.address,
+      [
+        codes.deliver,
+        name,
+        target.epoch,
+        seq,
+        repeat ? 1 : 0,
+        sender ?? null,
+        message,
+      ],
+      target.uid,
+      this.#sized,
+    );
+    if (failure === undefined) return this.#sentBytes;
+    return unsendable(failure) ?? 'wait';
+  }
+
+  /** To the instance on this node. */
+  #hand(epoch: number, delivery: Delivery): Transmission {
+    const { node, local } = this.#port;
+    const bytes = this.weigh(delivery.message);
+    if (typeof bytes !== 'number') return bytes;
+    const copied = local.copies ? node.messages.copy(delivery.message) : { value: delivery.message };
+    if (!('value' in copied)) return unsendable(copied) ?? 'wait';
+    const outcome = local.offer(node.uid, epoch, { ...delivery, message: copied.value, bytes });
+    if (outcome === 'taken') return bytes;
+    if (outcome === 'stale') this.stream.closed();
     return 'wait';
+  }
+
+  /** The same for a message that stays on this node: what is refused does not depend on where the host is. */
+  weigh(message: unknown): number | Unsendable {
+    const weight = this.#port.node.messages.weigh(message);
+    if (typeof weight === 'number') return weight;
+    return unsendable(weight) ?? 0;
   }
 
   lost(message: unknown, sender: Sender, reason: LostReason, detail: string): void {
@@ -259,4 +297,8 @@ export class SingletonProxy implements StreamPort {
     const member = this.#port.node.view().members.find((candidate) => candidate.uid === open.uid);
     if (member) this.#open(member);
   }
+}
+
+function unsendable({ reason, detail }: SendFailure): Unsendable | undefined {
+  return reason === 'unserializable' || reason === 'too-large' ? { reason, detail } : undefined;
 }

@@ -18,14 +18,19 @@ export type LostReason =
   | 'terminated'
   | 'never-hosts';
 
-/** What came of handing one message to the host's node. `wait`: not now, nothing was sent. */
-export type Transmission = 'sent' | 'wait' | {
+/** Nobody could ever get it. */
+export interface Unsendable {
   readonly reason: 'unserializable' | 'too-large';
   readonly detail: string;
-};
+}
+
+/** What came of handing one message to the host's node: its size in bytes. `wait`: not now, nothing was sent. */
+export type Transmission = number | 'wait' | Unsendable;
 
 export interface StreamPort {
   transmit(target: OpenTarget, seq: number, message: unknown, sender: Sender, repeat: boolean): Transmission;
+  /** About its size in bytes. */
+  weigh(message: unknown): number | Unsendable;
   /** Ends a message without success: dead letter, with its reason. */
   lost(message: unknown, sender: Sender, reason: LostReason, detail: string): void;
 }
@@ -55,30 +60,47 @@ export interface Ledger {
   /** Of the dead letters, those that may have been processed before the host crashed. */
   readonly outcomeUnknown: number;
   readonly buffered: number;
+  /** About the size of the buffered ones. */
+  readonly bufferedBytes: number;
   /** Transmissions beyond the first of each message. */
   readonly resent: number;
   readonly dropped: number;
+  /** How often new messages had to wait since the window was full, in messages or in bytes. */
+  readonly windowFull: number;
 }
 
 /** Before a proxy has taken the stream nothing is sent. */
-const unattached: StreamPort = { transmit: () => 'wait', lost: () => {} };
+const unattached: StreamPort = { transmit: () => 'wait', weigh: () => 0, lost: () => {} };
 
 export class SenderStream {
   target: OpenTarget | undefined;
   /** Epoch under which something in flight was last transmitted. */
   lastSentEpoch = 0;
   #port: StreamPort = unattached;
+  /** Each with its size as its receipt. */
   readonly #pending = new Mailbox();
+  #pendingBytes = 0;
   readonly #inFlight = new InFlight();
   /** Next sequence number to transmit on the present connection; below `next` it is a repeat. */
   #cursor = 1;
   #repeatBelow = 1;
   #bufferSize: number;
+  #bufferBytes: number;
   #overflow: OverflowPolicy;
-  readonly #counts = { told: 0, acknowledged: 0, deadLettered: 0, outcomeUnknown: 0, resent: 0, dropped: 0 };
+  #windowFull = false;
+  readonly #counts = {
+    told: 0,
+    acknowledged: 0,
+    deadLettered: 0,
+    outcomeUnknown: 0,
+    resent: 0,
+    dropped: 0,
+    windowFull: 0,
+  };
 
-  constructor(bufferSize: number, overflow: OverflowPolicy) {
+  constructor(bufferSize: number, bufferBytes: number, overflow: OverflowPolicy) {
     this.#bufferSize = bufferSize;
+    this.#bufferBytes = bufferBytes;
     this.#overflow = overflow;
   }
 
@@ -96,8 +118,9 @@ export class SenderStream {
     if (mode === 'at-most-once') this.#outcomeUnknown();
   }
 
-  configure(bufferSize: number, overflow: OverflowPolicy): void {
+  configure(bufferSize: number, bufferBytes: number, overflow: OverflowPolicy): void {
     this.#bufferSize = bufferSize;
+    this.#bufferBytes = bufferBytes;
     this.#overflow = overflow;
   }
 
@@ -118,7 +141,7 @@ export class SenderStream {
   }
 
   ledger(): Ledger {
-    return { ...this.#counts, buffered: this.buffered };
+    return { ...this.#counts, buffered: this.buffered, bufferedBytes: this.#pendingBytes + this.#inFlight.bytes };
   }
 
   tell(message: unknown, sender: Sender): void {
@@ -126,14 +149,36 @@ export class SenderStream {
     if (this.target !== undefined && this.#pending.length === 0 && this.#cursor === this.#inFlight.next) {
       if (this.#sendNew(this.target, message, sender)) return;
     }
-    if (this.#pending.length >= this.#bufferSize) {
+    const size = this.#port.weigh(message);
+    if (typeof size !== 'number') return this.#lose(message, sender, size.reason, size.detail);
+    while (this.#isFullFor(size)) {
       this.#counts.dropped += 1;
-      const detail = `the buffer of ${this.#bufferSize} messages is full`;
+      const detail = this.#pending.length >= this.#bufferSize
+        ? `the buffer of ${this.#bufferSize} messages is full`
+        : `the buffer of ${this.#bufferBytes} bytes is full`;
       if (this.#overflow !== 'drop-oldest') return this.#lose(message, sender, 'buffer-overflow', detail);
-      this.#lose(this.#pending.message(), this.#pending.sender(), 'buffer-overflow', detail);
-      this.#pending.drop();
+      const { message: oldest, sender: from } = this.#takePending();
+      this.#lose(oldest, from, 'buffer-overflow', detail);
     }
-    this.#pending.push(message, sender, undefined);
+    this.#pending.push(message, sender, size);
+    this.#pendingBytes += size;
+  }
+
+  /** A message larger than the whole buffer finds room in an empty one. */
+  #isFullFor(size: number): boolean {
+    if (this.#pending.length === 0) return false;
+    return this.#pending.length >= this.#bufferSize || this.#pendingBytes + size > this.#bufferBytes;
+  }
+
+  #takePending(): { readonly message: unknown; readonly sender: Sender } {
+    const taken = { message: this.#pending.message(), sender: this.#pending.sender() };
+    this.#dropPending();
+    return taken;
+  }
+
+  #dropPending(): void {
+    this.#pendingBytes -= this.#pending.receipt() as number;
+    this.#pending.drop();
   }
 
   /** Sends what may be sent: repeats first, then new messages, in order. */
@@ -145,7 +190,8 @@ export class SenderStream {
       const seq = this.#cursor;
       if (!flight.isSettled(seq)) {
         const repeat = seq < this.#repeatBelow;
-        if (this.#port.transmit(target, seq, flight.message(seq), flight.sender(seq), repeat) !== 'sent') return;
+        const outcome = this.#port.transmit(target, seq, flight.message(seq), flight.sender(seq), repeat);
+        if (typeof outcome !== 'number') return;
         this.lastSentEpoch = target.epoch;
         this.#counts.resent += 1;
       }
@@ -153,21 +199,26 @@ export class SenderStream {
     }
     while (this.#pending.length > 0) {
       if (!this.#sendNew(target, this.#pending.message(), this.#pending.sender())) return;
-      this.#pending.drop();
+      this.#dropPending();
     }
   }
 
   /** True when the message is off this method's hands: sent, or ended as a dead letter. */
   #sendNew(target: OpenTarget, message: unknown, sender: Sender): boolean {
     const flight = this.#inFlight;
-    if (flight.span >= limits.streamWindow) return false;
+    if (flight.span >= limits.streamWindow || flight.bytes >= limits.streamWindowBytes) {
+      if (!this.#windowFull) this.#counts.windowFull += 1;
+      this.#windowFull = true;
+      return false;
+    }
     const outcome = this.#port.transmit(target, flight.next, message, sender, false);
     if (outcome === 'wait') return false;
-    if (outcome !== 'sent') {
+    if (typeof outcome !== 'number') {
       this.#lose(message, sender, outcome.reason, outcome.detail);
       return true;
     }
-    flight.push(message, sender);
+    this.#windowFull = false;
+    flight.push(message, sender, outcome);
     this.#cursor = flight.next;
     this.lastSentEpoch = target.epoch;
     return true;
@@ -207,9 +258,7 @@ export class SenderStream {
     this.target = undefined;
     this.#outcomeUnknown();
     while (this.#pending.length > 0) {
-      const message = this.#pending.message();
-      const sender = this.#pending.sender();
-      this.#pending.drop();
+      const { message, sender } = this.#takePending();
       this.#lose(message, sender, reason, detail);
     }
   }

@@ -17,6 +17,7 @@ import {
   readWithdraw,
   withdrawEnvelope,
 } from './messages.ts';
+import { replyProblem } from './problem.ts';
 import { SingletonProxy } from './proxy.ts';
 import { SingletonRef } from './singleton_ref.ts';
 
@@ -50,13 +51,20 @@ export class Singleton {
       sendWithdraw: (to, nonce) => node.sendSystem(to.address, withdrawEnvelope(name, nonce), to.uid),
       sendAnswer: (to, verdict, state) => this.#handOver.answer(to, verdict, state),
       acknowledge: (stream, prefix, others) => this.#side.acknowledge(stream, prefix, others),
+      resume: (stream) => this.#side.resume(stream),
       wantsFlush: () => this.#side.bookFlush(),
       changed: () => port.changed(),
       hosting: () => this.#side.announce(),
       leaveDone: () => port.leaveDone(),
     }, before?.manager.state);
     this.#handOver = new HandOverSide(name, node, this.manager);
-    this.#side = new HostSide({ name, node, host: this.manager.host, proxy: () => this.proxy });
+    this.#side = new HostSide({
+      name,
+      node,
+      host: this.manager.host,
+      proxy: () => this.proxy,
+      copies: () => this.manager.start?.localMessages === 'copied',
+    });
     this.proxy = new SingletonProxy(
       {
         name,
@@ -71,15 +79,23 @@ export class Singleton {
       asks: system.asks,
       log: node.environment.log,
       tell: (message, sender) => port.current().proxy.tell(message, sender),
+      problem: () => port.current().problem(),
     });
+  }
+
+  /** Why a question may have had no reply, in a sentence. */
+  problem(): string {
+    return replyProblem(this.#port.node.view(), this.name, this.manager.leaseProblem, this.proxy.stream);
   }
 
   onView(): void {
     this.manager.feed({ kind: 'view' });
     for (const member of this.#port.node.view().members) {
       const claim = member.hosting.get(this.name);
-      if (claim && member.uid !== this.#port.node.uid && claim.epoch > this.manager.state.epochStarted) {
-        this.manager.feed({ kind: 'hosted-elsewhere', uid: member.uid, epoch: claim.epoch });
+      if (claim === undefined || member.uid === this.#port.node.uid) continue;
+      const { epochStarted, lastHost } = this.manager.state;
+      if (claim.epoch > epochStarted || (claim.epoch === epochStarted && lastHost?.epoch !== epochStarted)) {
+        this.manager.feed({ kind: 'hosted-elsewhere', address: member.address, epoch: claim.epoch });
       }
     }
     this.proxy.onView();
@@ -91,7 +107,7 @@ export class Singleton {
     this.#handOver.forget(uid);
   }
 
-  onMessage(peer: PeerIdentity, envelope: Envelope): void {
+  onMessage(peer: PeerIdentity, envelope: Envelope, bytes: number): void {
     switch (envelope[0]) {
       case codes.handOverRequest: {
         const { nonce, epoch } = readRequest(envelope);
@@ -110,7 +126,7 @@ export class Singleton {
       case codes.streamOpened:
         return this.proxy.onOpened(peer.uid, peer.address, readOpened(envelope));
       case codes.deliver:
-        return this.#side.onDeliver(peer, envelope);
+        return this.#side.onDeliver(peer, envelope, bytes);
       case codes.acknowledge: {
         const { prefix, others } = readAcknowledge(envelope);
         return this.proxy.onAcknowledge(prefix, others);

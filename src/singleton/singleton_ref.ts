@@ -8,6 +8,8 @@ export interface SingletonRefPort {
   readonly asks: Asks;
   readonly log: Logger;
   tell(message: unknown, sender: Sender): void;
+  /** Why a question may have had no reply, in a sentence. */
+  problem(): string;
 }
 
 export class SingletonRef<T = unknown> extends ActorRef<T> {
@@ -28,7 +30,7 @@ export class SingletonRef<T = unknown> extends ActorRef<T> {
   }
 
   ask<R = unknown>(message: T, timeoutMs?: number): Promise<R> {
-    return this.#port.asks.ask<R>(this, message, timeoutMs);
+    return this.#port.asks.ask<R>(this, message, timeoutMs, () => this.#port.problem());
   }
 
   /** Does nothing but warn: no caller can stop what another node hosts. Use `cluster.singleton.stop(key)`. */

@@ -83,7 +83,9 @@ export class SingletonSet {
     this.#port = port;
     const { node } = port;
     this.#lines = new LineBudget(node.environment);
-    for (const code of messageCodes) node.onMessage(code, (peer, envelope) => this.#onMessage(peer, envelope));
+    for (const code of messageCodes) {
+      node.onMessage(code, (peer, envelope, bytes) => this.#onMessage(peer, envelope, bytes));
+    }
     node.onChange((_view, changes) => this.#onChange(changes));
     node.onSelfDown(({ why }) => this.#feedAll({ kind: 'self-down', why }));
     node.onLeaving((done) => this.#onLeaving(done));
@@ -175,15 +177,15 @@ export class SingletonSet {
     this.#port.node.publish({ started, hosting });
   }
 
-  #onMessage(peer: PeerIdentity, envelope: Envelope): void {
+  #onMessage(peer: PeerIdentity, envelope: Envelope, bytes: number): void {
     try {
       const name = textOf(envelope[1], limits.typeNameChars, 'singleton name');
       const known = this.#singletons.get(name);
-      if (known) return known.onMessage(peer, envelope);
+      if (known) return known.onMessage(peer, envelope, bytes);
       // Questions are answered for names never heard of; nothing else about them concerns this node. Others cannot use up
       // the room for the names of this node itself.
       if (envelope[0] === codes.handOverRequest || envelope[0] === codes.streamOpen) {
-        if (this.#singletons.size < limits.singletons / 2) this.#create(name).onMessage(peer, envelope);
+        if (this.#singletons.size < limits.singletons / 2) this.#create(name).onMessage(peer, envelope, bytes);
       }
     } catch (error) {
       if (!(error instanceof WireError)) throw error;

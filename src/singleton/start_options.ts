@@ -8,6 +8,8 @@ import type { Placement } from './host.ts';
 import { checkRole, checkTypeName } from './key.ts';
 import type { DeliveryMode, OverflowPolicy } from './sender_stream.ts';
 
+export type LocalMessages = 'shared' | 'copied';
+
 export interface StartSingletonSettings<T = unknown> {
   /** Name of the singleton. Required, unless a class or key says it. */
   readonly typeName?: string;
@@ -17,13 +19,21 @@ export interface StartSingletonSettings<T = unknown> {
   readonly role?: string;
   /** Messages kept on this node while no host can take them. Default 1 000. */
   readonly bufferSize?: number;
-  /** What happens at the bound. Default `drop-newest`; `fail-ask` refuses asks and drops the newest of the others. */
+  /** And their size together, about. Default 64 MiB. */
+  readonly bufferBytes?: number;
+  /** What happens at either bound. Default `drop-newest`; `fail-ask` refuses asks and drops the newest of the others. */
   readonly overflow?: OverflowPolicy;
   /**
    * After a crash of the host, messages that were sent and not acknowledged become dead letters (`at-most-once`, default)
    * or are sent again (`at-least-once`).
    */
   readonly delivery?: DeliveryMode;
+  /**
+   * What the instance gets from senders on its own node: the object that was told (`shared`, default: fast, but a change that
+   * either side makes to it is seen by the other), or a `copied` one, exactly as if it had come from another node. What cannot
+   * be sent to another node is refused in both cases.
+   */
+  readonly localMessages?: LocalMessages;
   /**
    * Asked for before each start, held while the instance lives, given back after it has ended; its token is the epoch. A
    * factory, such as `EtcdLease.factory(…)`, gets the name of the singleton and this node as the owner. Every member that
@@ -73,6 +83,8 @@ const settingRules: Rules<StartSingletonSettings<any>> = {
   actor: rules.function,
   role: rules.text(limits.roleChars),
   bufferSize: rules.integer(1, limits.proxyBuffer),
+  bufferBytes: rules.integer(1, limits.proxyBufferBytes),
+  localMessages: rules.oneOf('shared', 'copied'),
   overflow: rules.oneOf('drop-newest', 'drop-oldest', 'fail-ask'),
   delivery: rules.oneOf('at-most-once', 'at-least-once'),
   lease: rules.either(rules.function, leaseRule),
@@ -114,6 +126,12 @@ export class StartSingletonOptions<T = unknown> {
   }
   withBufferSize(bufferSize: number): StartSingletonOptions<T> {
     return this.#with({ bufferSize });
+  }
+  withBufferBytes(bufferBytes: number): StartSingletonOptions<T> {
+    return this.#with({ bufferBytes });
+  }
+  withLocalMessages(localMessages: LocalMessages): StartSingletonOptions<T> {
+    return this.#with({ localMessages });
   }
   withOverflow(overflow: OverflowPolicy): StartSingletonOptions<T> {
     return this.#with({ overflow });
@@ -181,6 +199,8 @@ export function resolveStart<T>(settings: StartSingletonSettings<T>): ResolvedSt
     actor,
     role,
     bufferSize: settings.bufferSize ?? 1_000,
+    bufferBytes: settings.bufferBytes ?? 64 * 1024 * 1024,
+    localMessages: settings.localMessages ?? 'shared',
     overflow: settings.overflow ?? 'drop-newest',
     delivery: settings.delivery ?? 'at-most-once',
     lease: settings.lease,

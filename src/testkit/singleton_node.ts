@@ -30,6 +30,8 @@ const noBooks: Books = {
   buffered: 0,
   resent: 0,
   dropped: 0,
+  bufferedBytes: 0,
+  windowFull: 0,
 };
 
 export class SingletonNode {

@@ -14,7 +14,7 @@ import { closeCodes } from './close_codes.ts';
 import type { Address, Link, LinkClose, PeerIdentity, Transport } from './contract.ts';
 import { type LinkEntry, Peer, type PeerHost } from './peer.ts';
 import { PeerCounters } from './peer_counters.ts';
-import type { Peers, PeersEvents, SendFailure } from './peers_contract.ts';
+import type { Peers, PeersEvents, SendFailure, Sized } from './peers_contract.ts';
 
 export interface PeersOptions {
   readonly environment: Environment;
@@ -110,21 +110,42 @@ export class LinkedPeers implements Peers {
   }
 
   /** `uid`: the process it is meant for; another one at the same address does not get it. */
-  sendUser(address: Address, envelope: Envelope, uid?: string): SendFailure | undefined {
+  sendUser(address: Address, envelope: Envelope, uid?: string, sized?: Sized): SendFailure | undefined {
     if (this.stopped) return this.refuse('closed', 'this node has stopped');
     if (address === this.ownAddress) return this.refuse('closed', 'this is the own address');
     let bytes: Uint8Array;
     try {
       bytes = this.options.codec.encodeShared(envelope);
     } catch (error) {
-      const reason = error instanceof MessageTooLargeError ? 'too-large' : 'unserializable';
-      return this.refuse(reason, error instanceof Error ? error.message : String(error));
+      return this.refuseUnsendable(error);
     }
     const peer = this.peer(address);
     const failure = peer.queueUser(bytes, envelope, uid);
     if (failure !== undefined) return this.refuse(failure.reason, failure.detail);
+    sized?.(bytes.length);
     this.markDirty(peer);
     return undefined;
+  }
+
+  weigh(message: unknown): number | SendFailure {
+    try {
+      return this.options.codec.weigh(message);
+    } catch (error) {
+      return this.refuseUnsendable(error);
+    }
+  }
+
+  copy(message: unknown): { readonly value: unknown } | SendFailure {
+    try {
+      return { value: this.options.codec.copy(message) };
+    } catch (error) {
+      return this.refuseUnsendable(error);
+    }
+  }
+
+  private refuseUnsendable(error: unknown): SendFailure {
+    const reason = error instanceof MessageTooLargeError ? 'too-large' : 'unserializable';
+    return this.refuse(reason, error instanceof Error ? error.message : String(error));
   }
 
   private refuse(reason: SendFailure['reason'], detail: string): SendFailure {
@@ -215,9 +236,10 @@ export class LinkedPeers implements Peers {
     this.counters.received(frame.lane, bytes.length, frame.kind === 'messages' ? frame.envelopes.length : 0);
     if (frame.kind !== 'messages') return;
     if (frame.failed > 0) this.undecodable(link, frame.failed, frame.failure);
+    const share = Math.ceil(frame.bytes / frame.envelopes.length);
     for (const envelope of frame.envelopes) {
       if (!entry.open) return;
-      this.guarded('message', () => this.options.events.message(link.peer, envelope));
+      this.guarded('message', () => this.options.events.message(link.peer, envelope, share));
     }
   }
 

@@ -16,26 +16,40 @@ export interface SendFailure {
   readonly detail: string;
 }
 
+/** Told the encoded size of a message. */
+export type Sized = (bytes: number) => void;
+
+/** What the links would make of a message, for one that stays on this node. */
+export interface MessageCheck {
+  /** About how many bytes a message takes; or why it could not be sent to anybody. */
+  weigh(message: unknown): number | SendFailure;
+  /** A message as a receiver would have it; or why it could not be sent to anybody. */
+  copy(message: unknown): { readonly value: unknown } | SendFailure;
+}
+
 export interface PeersEvents {
   /** A link to this peer is open (again). `uid` may be new: a restart at the same address. */
   connected(peer: PeerIdentity): void;
   /** The last link to this peer is gone. `clean` when one side closed it on purpose. */
   disconnected(peer: PeerIdentity, clean: boolean, why: string): void;
   dialFailed(address: Address, failure: DialFailure): void;
-  /** `envelope[0]` is a safe integer; all else is unchecked. Frames that do not decode never get here. */
-  message(peer: PeerIdentity, envelope: Envelope): void;
+  /**
+   * `envelope[0]` is a safe integer; all else is unchecked. Frames that do not decode never get here. `bytes`: its share of
+   * the frame it came in.
+   */
+  message(peer: PeerIdentity, envelope: Envelope, bytes: number): void;
   listenerLost(why: string): void;
 }
 
-export interface Peers {
+export interface Peers extends MessageCheck {
   readonly address: Address;
   /**
    * Dials when there is no link; bounded queue until it opens; dropped (counted) when the dial fails. Never throws.
    * With `uid` it goes to that process only, never to a later one at the same address.
    */
   sendSystem(address: Address, envelope: Envelope, uid?: string): void;
-  /** Undefined when queued; otherwise why not. `uid` as above. */
-  sendUser(address: Address, envelope: Envelope, uid?: string): SendFailure | undefined;
+  /** Undefined when queued; otherwise why not. `uid` as above. `sized` is told the encoded size of what is queued. */
+  sendUser(address: Address, envelope: Envelope, uid?: string, sized?: Sized): SendFailure | undefined;
   /** Makes sure a link to `address` exists or is being dialled. */
   connect(address: Address): void;
   connected(address: Address): PeerIdentity | undefined;

@@ -54,6 +54,9 @@ addExtension(
   } as unknown as Parameters<typeof addExtension>[0],
 );
 
+/** A field or element, beside the text or bytes in it. */
+const ITEM_BYTES = 8;
+
 let encoding = false;
 
 export interface CodecOptions {
@@ -124,6 +127,25 @@ export class Codec {
     } finally {
       encoding = false;
     }
+  }
+
+  /**
+   * About how many bytes `value` takes, encoded or in memory, without encoding it.
+   * @throws SerializationError for what could not be sent
+   */
+  weigh(value: unknown): number {
+    const found = new Inspection(this.refs, this.byClass);
+    found.visit(value);
+    if (found.bytes > this.maxBytes) throw new MessageTooLargeError(found.bytes, this.maxBytes);
+    return found.bytes + ITEM_BYTES * (found.items + 1);
+  }
+
+  /**
+   * The value as a receiver would have it.
+   * @throws SerializationError, DecodeError
+   */
+  copy(value: unknown): unknown {
+    return this.decode(this.encode(value));
   }
 
   /**

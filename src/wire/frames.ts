@@ -30,6 +30,8 @@ export type Frame =
     readonly kind: 'messages';
     readonly lane: Lane;
     readonly envelopes: readonly Envelope[];
+    /** Of all envelopes together, encoded. */
+    readonly bytes: number;
     readonly failed: number;
     readonly failure: string | undefined;
   }
@@ -220,7 +222,8 @@ export class FrameReader {
   private messages(lane: Lane, bytes: Uint8Array, start: number, ends: readonly number[]): Frame {
     checkEnvelopes(bytes, start, ends);
     const { values, failed, failure } = this.codec.decodeSequence(bytes, start, ends);
-    return { kind: 'messages', lane, envelopes: values as unknown as Envelope[], failed, failure };
+    const size = (ends.at(-1) ?? start) - start;
+    return { kind: 'messages', lane, envelopes: values as unknown as Envelope[], bytes: size, failed, failure };
   }
 }
 

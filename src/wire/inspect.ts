@@ -57,6 +57,8 @@ export class Inspection {
   depth = 0;
   /** No encoding of the value is smaller than this. */
   bytes = 0;
+  /** Elements, keys and values in all its containers. */
+  items = 0;
   /** Objects that occur more than once; the number is assigned when they are rebuilt. */
   shared: Map<object, number> | undefined = undefined;
   replacements: Map<object, Replacement> | undefined = undefined;
@@ -67,7 +69,6 @@ export class Inspection {
   private readonly keys: (string | number)[] = [];
   private readonly few: object[] = [];
   private many: Set<object> | undefined = undefined;
-  private items = 0;
 
   constructor(refs: RefResolver | undefined, classes: ReadonlyMap<unknown, ClassCodec>) {
     this.refs = refs;

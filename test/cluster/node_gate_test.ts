@@ -78,7 +78,7 @@ describe('rule 2: the host gate', () => {
         send(to, envelope);
       };
       const identity = { address: a.address, uid: a.node.uid, clusterName: 'test', roles: [], runtime: 'memory' };
-      other.node.events.message(identity, [codes.gatePing, 1]);
+      other.node.events.message(identity, [codes.gatePing, 1], 0);
       assertEquals(answered, 0);
     }
   });
@@ -114,8 +114,8 @@ describe('messages of other parts', () => {
     b.node.sendSystem(a.address, [code, 'hello']);
     await harness.environment.elapse(10);
     const stranger = { address: '10.0.0.9:1', uid: 'stranger', clusterName: 'test', roles: [], runtime: 'memory' };
-    a.node.events.message(stranger, [code, 'forged']);
-    a.node.events.message({ ...stranger, uid: b.node.uid }, [code, 'forged address']);
+    a.node.events.message(stranger, [code, 'forged'], 0);
+    a.node.events.message({ ...stranger, uid: b.node.uid }, [code, 'forged address'], 0);
     assertEquals(got, [[b.node.uid, 'hello']]);
     cancel();
     b.node.sendSystem(a.address, [code, 'late']);
@@ -133,7 +133,7 @@ describe('messages of other parts', () => {
     const before = a.node.view();
     for (let one = codes.join; one <= codes.joinRefused; one++) {
       for (const first of junk) {
-        for (const second of junk) a.node.events.message(identity, [one, first, second, first, second]);
+        for (const second of junk) a.node.events.message(identity, [one, first, second, first, second], 0);
       }
     }
     await harness.environment.elapse(50);

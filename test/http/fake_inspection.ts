@@ -54,7 +54,7 @@ export function singleton(name: string, more: Partial<SingletonDetail> = {}): Si
     state: 'hosting',
     epoch: 7,
     since: 1_000,
-    lastHandOver: { from: 'b:1', to: 'a:1', durationMs: 42, reason: 'planned: leave', at: 900 },
+    lastHandOver: { from: 'b:1', to: 'a:1', durationMs: 42, gapMs: 7, epoch: 5, reason: 'planned: leave', at: 900 },
     problem: null,
     startedOn: ['a:1', 'b:1'],
     pinnedTo: null,
@@ -62,6 +62,9 @@ export function singleton(name: string, more: Partial<SingletonDetail> = {}): Si
     told: 10,
     handled: 7,
     buffered: 3,
+    bufferedBytes: 300,
+    held: 2,
+    heldBytes: 200,
     counters: { told: 10, acknowledged: 7, deadLettered: 0, outcomeUnknown: 0 },
     ...more,
   };

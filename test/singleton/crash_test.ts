@@ -2,7 +2,7 @@ import { test } from 'node:test';
 import { assert, assertEquals, assertRejects, assertStringIncludes } from '@std/assert';
 import { Actor } from '../../src/actor/actor.ts';
 import type { DeadLetter } from '../../src/actor/dead_letters.ts';
-import { SingletonHosted } from '../../src/singleton/events.ts';
+import { SingletonHandOver, SingletonHosted, SingletonStopped } from '../../src/singleton/events.ts';
 import { SingletonKey } from '../../src/singleton/key.ts';
 import { MemoryCluster, type MemoryNode } from '../facade/memory_cluster.ts';
 import { type Command, counterClass, Journal } from './fixtures.ts';
@@ -178,4 +178,73 @@ test('R60: a start that fails slowly moves too, and the node that gave up stays 
   assertEquals(started.length, 4, 'it does not come back to the broken node');
   await cluster.leave(cluster.nodes[1]!);
   await cluster.until(() => started.length > 4, 120_000);
+});
+
+test('S3: in at-least-once mode the handler sees what may be a repeat, also when it was stashed, and nothing else is one', async () => {
+  const seen: [n: number, possibleRepeat: boolean, host: string][] = [];
+  class Seer extends Actor<number> {
+    static readonly singleton: SingletonKey<number> = SingletonKey.of<number>('seer');
+    #stashed = false;
+    override async onReceive(n: number): Promise<void> {
+      const { timers } = this.context.system.environment;
+      await new Promise<void>((resolve) => timers.set(1, resolve));
+      if (n === 15 && !this.#stashed) {
+        this.#stashed = true;
+        this.context.stash();
+        return this.context.unstashAll();
+      }
+      seen.push([n, this.context.possibleRepeat, this.cluster.address]);
+    }
+  }
+  const cluster = new MemoryCluster();
+  await cluster.grow(3);
+  const [first, second, third] = cluster.nodes as [MemoryNode, MemoryNode, MemoryNode];
+  for (const node of cluster.nodes) node.cluster.singleton.start(Seer, { delivery: 'at-least-once' });
+  const ref = second.cluster.singleton.ref(Seer);
+  const { proxy } = second.cluster.singleton.find('seer')!;
+  for (let n = 0; n < 20; n += 1) ref.tell(n);
+  await cluster.until(() => seen.length >= 10 && proxy.stream.ledger().acknowledged >= 5);
+  const acknowledged = proxy.stream.ledger().acknowledged;
+  assert(seen.every(([, repeat]) => !repeat));
+  cluster.network.crash(first.address);
+  await cluster.pass(5);
+  // Told after the link was lost: it was never sent to the first.
+  for (let n = 20; n < 25; n += 1) ref.tell(n);
+  await cluster.until(() => proxy.stream.buffered === 0);
+  const later = seen.filter(([, , host]) => host === second.address);
+  assertEquals(later.map(([n]) => n), Array.from({ length: 25 - acknowledged }, (_, at) => acknowledged + at));
+  assertEquals(later.filter(([, repeat]) => repeat).map(([n]) => n).at(-1), 19);
+  assert(later.every(([n, repeat]) => repeat === n < 20), JSON.stringify(later));
+  // A planned move repeats nothing.
+  second.cluster.singleton.move('seer', third.address);
+  for (let n = 25; n < 30; n += 1) ref.tell(n);
+  await cluster.until(() => seen.some(([n]) => n === 29));
+  assert(seen.every(([n, repeat]) => !repeat || n < 20));
+});
+
+test('events and inspection name both sides of a hand-over, planned or after a crash', async () => {
+  const { cluster, refs, journal } = await hosted(3);
+  const [first, second, third] = cluster.nodes as [MemoryNode, MemoryNode, MemoryNode];
+  const moves: SingletonHandOver[] = [];
+  const stops: SingletonStopped[] = [];
+  for (const { system } of cluster.nodes) {
+    system.eventStream.subscribe(SingletonHandOver, (event) => moves.push(event));
+    system.eventStream.subscribe(SingletonStopped, (event) => stops.push(event));
+  }
+  third.cluster.singleton.move('counter', second.address);
+  await cluster.until(() => moves.length === 1);
+  const old = stops[0]!;
+  assertEquals([old.host, old.cause, old.epoch < moves[0]!.epoch], [first.address, 'planned', true]);
+  assertEquals([moves[0]!.from, moves[0]!.to, moves[0]!.reason], [first.address, second.address, 'planned']);
+  assert(moves[0]!.gapMs !== undefined && moves[0]!.gapMs < 250, `${moves[0]!.gapMs} ms`);
+  await cluster.pass(500);
+  cluster.network.crash(second.address);
+  journal.live -= 1;
+  await cluster.until(() => moves.length === 2);
+  const { from, to, reason, gapMs, epoch } = moves[1]!;
+  assertEquals([from, to, reason, gapMs], [second.address, first.address, 'crash', undefined]);
+  assert(epoch > moves[0]!.epoch);
+  assertEquals(await cluster.get(refs[2]!.ask('where')), first.address);
+  const report = first.cluster.singleton.find('counter')!.manager.lastHandOver!;
+  assertEquals([report.from, report.reason, report.epoch], [second.address, 'crash', epoch]);
 });

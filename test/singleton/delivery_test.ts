@@ -6,13 +6,15 @@ import { InFlight } from '../../src/singleton/in_flight.ts';
 import { SenderStream, type StreamPort } from '../../src/singleton/sender_stream.ts';
 import { random } from './manager_world.ts';
 
+const message = (seq: number, bytes = 1) => ({ seq, message: `m${seq}`, sender: undefined, bytes, repeat: false });
+
 describe('in flight', () => {
   test('settles in any order, and the base follows the contiguous part', () => {
     const flight = new InFlight();
-    for (let n = 0; n < 100; n += 1) flight.push(`m${n}`, undefined);
+    for (let n = 0; n < 100; n += 1) flight.push(`m${n}`, undefined, n);
     assert(flight.settle(2));
     assert(!flight.settle(2));
-    assertEquals([flight.base, flight.unsettled], [1, 99]);
+    assertEquals([flight.base, flight.unsettled, flight.bytes], [1, 99, 99 * 100 / 2 - 1]);
     assert(flight.settle(1));
     assertEquals(flight.base, 3);
     assertEquals(flight.message(3), 'm2');
@@ -52,26 +54,30 @@ function model(seed: number): void {
     new DeliveryHost({
       deliver: (message, _sender, receipt) => inbox.push([message, receipt]),
       acknowledge: (_stream, prefix, others) => acks.push(() => void sender.acknowledged(prefix, others)),
+      resume: () => {},
       wantsFlush: () => {},
     });
   let host = makeHost();
   let epoch = 1;
   host.begin(epoch, 1, []);
   const port: StreamPort = {
-    transmit: (target, seq, message) => {
+    weigh: () => 1,
+    transmit: (target, seq, message, from, repeat) => {
       if (next() < 0.05) return 'wait';
       wire.push(() => {
-        if (target.epoch === host.epoch && host.offer('s', seq, message, undefined) === 'gap') {
+        if (
+          target.epoch === host.epoch && host.offer('s', { seq, message, sender: from, bytes: 1, repeat }) === 'gap'
+        ) {
           acks.push(() => sender.closed());
         }
       });
-      return 'sent';
+      return 1;
     },
     lost: (message, _sender, reason) => {
       throw new Error(`seed ${seed}: lost ${message}: ${reason}`);
     },
   };
-  const sender: SenderStream = new SenderStream(10_000, 'drop-newest');
+  const sender: SenderStream = new SenderStream(10_000, 10_000, 'drop-newest');
   sender.attach(port);
   // On one link everything keeps its order: an open is read after the messages sent before it.
   const open = () => {
@@ -141,11 +147,12 @@ describe('streams', () => {
     const host = new DeliveryHost({
       deliver: (message, _sender, receipt) => delivered.push([message, receipt]),
       acknowledge: () => {},
+      resume: () => {},
       wantsFlush: () => {},
     });
     host.begin(1, 1, []);
     host.open('s', { name: 'x', base: 1, next: 1, lastSentEpoch: 0, repeat: false });
-    for (let seq = 1; seq <= 4; seq += 1) host.offer('s', seq, `m${seq}`, undefined);
+    for (let seq = 1; seq <= 4; seq += 1) host.offer('s', message(seq));
     host.settled(delivered[0]![1], false);
     host.interrupted([delivered[2]![1], delivered[3]![1]]);
     assertEquals(host.end(), [{ stream: 's', prefix: 2, exceptions: [] }]);

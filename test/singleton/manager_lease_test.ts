@@ -124,7 +124,7 @@ describe('the manager with a lease', () => {
   test('S5: a token that is not above what ran before starts nothing', () => {
     const desk = new Desk();
     desk.start();
-    desk.feed({ kind: 'hosted-elsewhere', uid: 'b', epoch: 10 });
+    desk.feed({ kind: 'hosted-elsewhere', address: 'b:1', epoch: 10 });
     assertEquals(desk.feed({ kind: 'lease-granted', token: 10 }), ['release-lease', 'set-timer']);
     desk.feed({ kind: 'timer', timer: 'acquire' });
     assertEquals(desk.last?.kind, 'acquire-lease');

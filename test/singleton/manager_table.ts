@@ -82,7 +82,7 @@ export const events: Readonly<Record<string, ManagerEvent>> = {
   'answer handed-over': answer({ kind: 'handed-over', result }),
   'answer refused': answer({ kind: 'refused', why: 'no' }),
   'answer, old nonce': answer({ kind: 'not-hosting' }, 'b/0'),
-  'hosted-elsewhere': { kind: 'hosted-elsewhere', uid: 'a', epoch: 9 },
+  'hosted-elsewhere': { kind: 'hosted-elsewhere', address: 'a:1', epoch: 9 },
   'instance-started': { kind: 'instance-started', epoch: 5 },
   'instance ended as planned': ended('planned'),
   'instance died': ended('died'),

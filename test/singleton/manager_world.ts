@@ -111,7 +111,7 @@ export class ToyWorld {
     for (const one of node.view.members) {
       const epoch = one.hosting.get('x')?.epoch ?? 0;
       if (one.uid !== node.uid && epoch > node.state.epochStarted) {
-        this.feed(node, { kind: 'hosted-elsewhere', uid: one.uid, epoch });
+        this.feed(node, { kind: 'hosted-elsewhere', address: one.address, epoch });
       }
     }
   }

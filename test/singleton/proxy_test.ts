@@ -17,10 +17,12 @@ const [first, second, self] = [
 ];
 
 function hostOfEpoch(epoch: number): DeliveryHost {
-  const host = new DeliveryHost({ deliver: () => {}, acknowledge: () => {}, wantsFlush: () => {} });
+  const host = new DeliveryHost({ deliver: () => {}, acknowledge: () => {}, resume: () => {}, wantsFlush: () => {} });
   host.begin(epoch, epoch, []);
   return host;
 }
+
+const delivery = (seq: number) => ({ seq, message: seq, sender: undefined, bytes: 1, repeat: false });
 
 /** A proxy on `self`, and what it sends. */
 function proxyOnSelf() {
@@ -38,12 +40,13 @@ function proxyOnSelf() {
       if (envelope[0] === codes.streamOpen) opens.push(readOpen(envelope));
     },
     sendUser: (_address: string, envelope: Envelope) => void sent.push(envelope[3] as number),
+    messages: { weigh: () => 1 },
     linked: () => known.linked,
   } as unknown as MembershipNode;
   const proxy = new SingletonProxy({
     name: 'x',
     node,
-    local: { open: () => undefined, offer: () => false },
+    local: { open: () => undefined, offer: () => 'stale', copies: false },
     deadLetter: (message) => dead.push(message),
   });
   return { proxy, environment, opens, sent, dead, known };
@@ -92,11 +95,11 @@ test('S3: an open that is repeated and answered twice after a crash gives up not
   answer(host, 'second', opens[1]!);
   assertEquals(dead, [1, 2, 3]);
   for (let n = 4; n <= 6; n += 1) proxy.tell(n, undefined);
-  for (const seq of sent.slice(3)) assertEquals(host.offer('self', seq, seq, undefined), 'accepted');
+  for (const seq of sent.slice(3)) assertEquals(host.offer('self', delivery(seq)), 'accepted');
   answer(host, 'second', opens[2]!);
   assertEquals(dead, [1, 2, 3], 'the second answer changes nothing');
   proxy.tell(7, undefined);
-  assertEquals(host.offer('self', sent.at(-1)!, 7, undefined), 'accepted', 'the filter has not gone back');
+  assertEquals(host.offer('self', delivery(sent.at(-1)!)), 'accepted', 'the filter has not gone back');
   assertEquals([proxy.stream.ledger().outcomeUnknown, proxy.stream.buffered], [3, 4]);
   proxy.end();
 });

@@ -5,7 +5,12 @@ import { accounts, brokenAccounts, percentile, table } from './verdict.ts';
 
 function report(numbered: number, change: Partial<SenderReport['counters']> = {}, dead: SenderReport['dead'] = []) {
   const counters = { told: numbered, acknowledged: numbered, deadLettered: 0, outcomeUnknown: 0, buffered: 0 };
-  return { sender: 1, numbered, dead, counters: { ...counters, resent: 0, dropped: 0, ...change } };
+  return {
+    sender: 1,
+    numbered,
+    dead,
+    counters: { ...counters, resent: 0, dropped: 0, bufferedBytes: 0, windowFull: 0, ...change },
+  };
 }
 
 const journal = (...numbers: number[]) => new Uint32Array(numbers.flatMap((n) => [1, n]));
