@@ -51,3 +51,7 @@ export function short(value: number): string {
 export function check(counted: number, expected: number, what: string): void {
   if (counted !== expected) throw new Error(`${what}: ${counted} messages were handled, ${expected} were sent; no row`);
 }
+
+export function medianRow(what: string, unit: string, values: readonly number[]): Row {
+  return { what, unit, value: median(values), spread: [Math.min(...values), Math.max(...values)] };
+}

@@ -1,59 +1,20 @@
 /**
- * All benchmarks on each runtime, as one table:  npm run bench -- [--runtime bun,deno,node] [--only local,remote,moves,start]
+ * All benchmarks on each runtime, as one table:
+ *
+ *     npm run bench -- [--runtime bun,deno,node] [--only local,heap,remote,moves,start,steps] [--json FILE] [--plots FOLDER]
+ *     npm run bench:check -- [the same]   compares with docs/performance.json and reports what has become a fifth worse
+ *
  * Compare ratios, not machines: each row stands beside a limit measured in the same run.
  */
-import { type ChildProcess, spawn } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { loadavg } from 'node:os';
 import process from 'node:process';
-import { createInterface } from 'node:readline';
-import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { runtimeCommand, type RuntimeName } from '../demo/runtime_commands.ts';
-import { installPackage } from './package.ts';
-import { median, now, percentile, type Row, short } from './measure.ts';
-
-const root = fileURLToPath(new URL('..', import.meta.url));
-const { values } = parseArgs({
-  options: {
-    runtime: { type: 'string', default: 'bun,deno,node' },
-    only: { type: 'string', default: '' },
-    json: { type: 'boolean' },
-  },
-});
-const only = values.only === '' ? [] : values.only.split(',');
-
-function start(runtime: string, script: string, args: readonly string[], line: (text: string) => void): ChildProcess {
-  const { file, args: before } = runtimeCommand(runtime as RuntimeName, true);
-  const child = spawn(file, [...before, script, ...args], { cwd: root, stdio: ['ignore', 'pipe', 'inherit'] });
-  createInterface({ input: child.stdout! }).on('line', line);
-  return child;
-}
-
-const exit = (child: ChildProcess): Promise<void> => new Promise((resolve) => child.once('exit', () => resolve()));
-
-/** Starts a process and waits for the line that begins with `tag`. */
-function startUntil(
-  runtime: string,
-  script: string,
-  args: readonly string[],
-  tag: string,
-): Promise<[ChildProcess, string[]]> {
-  return new Promise((resolve) => {
-    const child = start(runtime, script, args, (text) => {
-      if (text.startsWith(`@${tag} `)) resolve([child, text.split(' ').slice(1)]);
-    });
-  });
-}
-
-async function rowsOf(runtime: string, script: string, args: readonly string[] = []): Promise<Row[]> {
-  const rows: Row[] = [];
-  const child = start(runtime, script, args, (text) => {
-    if (text.startsWith('@row ')) rows.push(JSON.parse(text.slice(5)));
-  });
-  await exit(child);
-  return rows;
-}
+import { compare, type RuntimeRows } from './compare.ts';
+import { median, percentile, type Row, short } from './measure.ts';
+import { plots } from './plot.ts';
+import { root, rowsOf, start, startUntil } from './processes.ts';
+import { startRows } from './starting.ts';
 
 async function remote(runtime: string): Promise<Row[]> {
   const [host, [address, port]] = await startUntil(runtime, 'bench/remote.ts', ['host'], 'host');
@@ -92,81 +53,92 @@ async function moves(runtime: string): Promise<Row[]> {
   ];
 }
 
-/** Runs nothing but the runtime itself. */
-async function emptyStart(runtime: string): Promise<number> {
-  const { file, args } = runtimeCommand(runtime as RuntimeName, true);
-  const began = now();
-  await exit(spawn(file, [...args, `${root}bench/empty.ts`], { cwd: root, stdio: 'ignore' }));
-  return now() - began;
-}
-
-async function startUp(runtime: string): Promise<Row[]> {
-  const installed = installPackage(root);
-  try {
-    const empty: number[] = [];
-    for (let round = 0; round < 5; round += 1) empty.push(await emptyStart(runtime));
-    const limit = { what: 'the runtime alone', value: median(empty) };
-    const rows = [medianRow('process of the runtime alone, start to end', 'ms', empty)];
-    for (const [what, script] of [['installed package', installed.program], ['node.ts', 'node.ts']] as const) {
-      const { ready, memory } = await starts(runtime, script);
-      rows.push({ ...medianRow(`process start to /ready, ${what}`, 'ms', ready), limit });
-      rows.push(medianRow(`memory of a node at rest, ${what}`, 'MiB', memory));
-    }
-    return rows;
-  } finally {
-    installed.remove();
-  }
-}
-
-async function starts(runtime: string, script: string): Promise<{ ready: number[]; memory: number[] }> {
-  const ready: number[] = [];
-  const memory: number[] = [];
-  // The first start warms what runtimes keep on disk.
-  for (let round = 0; round < 6; round += 1) {
-    const began = now();
-    const [child, url] = await new Promise<[ChildProcess, string]>((resolve) => {
-      const process = start(runtime, script, [], (text) => {
-        const found = /http:\/\/\S+/.exec(text)?.[0];
-        if (found) resolve([process, found]);
-      });
-    });
-    while (!(await fetch(`${url}ready`)).ok) await new Promise((resolve) => setTimeout(resolve, 1));
-    const took = now() - began;
-    await new Promise((resolve) => setTimeout(resolve, 1_000));
-    const status = readFileSync(`/proc/${child.pid}/status`, 'utf8');
-    child.kill('SIGTERM');
-    await exit(child);
-    if (round === 0) continue;
-    ready.push(took);
-    memory.push(Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) / 1_024);
-  }
-  return { ready, memory };
-}
-
-function medianRow(what: string, unit: string, values: number[]): Row {
-  return { what, unit, value: median(values), spread: [Math.min(...values), Math.max(...values)] };
-}
+/** Bun collects when asked; the others must be started so that they do. */
+const collecting: Readonly<Record<string, readonly string[]>> = {
+  deno: ['--v8-flags=--expose-gc'],
+  node: ['--expose-gc'],
+};
 
 const parts: Readonly<Record<string, (runtime: string) => Promise<Row[]>>> = {
   local: (runtime) => rowsOf(runtime, 'bench/local.ts'),
+  heap: (runtime) => rowsOf(runtime, 'bench/heap.ts', [], collecting[runtime]),
   remote,
   moves,
-  start: startUp,
+  start: startRows,
+  steps: (runtime) => rowsOf(runtime, 'bench/steps.ts'),
 };
 
-const table: { runtime: string; rows: Row[] }[] = [];
-console.log(`load before: ${loadavg().map((load) => load.toFixed(2)).join(' ')}`);
-for (const runtime of values.runtime.split(',')) {
-  const rows: Row[] = [];
-  for (const [name, part] of Object.entries(parts)) {
-    if (only.length === 0 || only.includes(name)) rows.push(...await part(runtime));
-  }
-  table.push({ runtime, rows });
+const runtimes = ['bun', 'deno', 'node'];
+
+interface Choice {
+  readonly runtimes: readonly string[];
+  readonly only: readonly string[];
+  readonly json: string | undefined;
+  readonly plots: string | undefined;
+  readonly check: boolean;
+}
+
+function readChoice(): Choice {
+  const { values } = parseArgs({
+    options: {
+      runtime: { type: 'string', default: runtimes.join(',') },
+      only: { type: 'string', default: Object.keys(parts).join(',') },
+      json: { type: 'string' },
+      plots: { type: 'string' },
+      check: { type: 'boolean', default: false },
+    },
+  });
+  const among = (option: string, text: string, allowed: readonly string[]): string[] => {
+    const items = text.split(',');
+    const wrong = items.find((item) => !allowed.includes(item));
+    if (wrong !== undefined) throw new RangeError(`--${option} ${wrong}: expected some of ${allowed.join(', ')}`);
+    return items;
+  };
+  return {
+    runtimes: among('runtime', values.runtime, runtimes),
+    only: among('only', values.only, Object.keys(parts)),
+    json: values.json,
+    plots: values.plots,
+    check: values.check,
+  };
+}
+
+function print({ runtime, rows }: RuntimeRows): void {
   console.log(`\n${runtime}\n| what | median | spread | ratio |\n| --- | --- | --- | --- |`);
   for (const { what, value, unit, spread, limit } of rows) {
     const ratio = limit ? `${(value / limit.value).toPrecision(3)} × ${limit.what}` : '';
     console.log(`| ${what} | ${short(value)} ${unit} | ${short(spread[0])} … ${short(spread[1])} | ${ratio} |`);
   }
 }
-if (values.json) console.log(JSON.stringify(table));
-process.exit(0);
+
+async function main(): Promise<void> {
+  const choice = readChoice();
+  const load = loadavg().map((value) => value.toFixed(2)).join(' ');
+  console.log(`load before: ${load}`);
+  const table: RuntimeRows[] = [];
+  for (const runtime of choice.runtimes) {
+    const rows: Row[] = [];
+    for (const name of choice.only) rows.push(...await parts[name]!(runtime));
+    table.push({ runtime, rows });
+    print(table.at(-1)!);
+  }
+  if (choice.json !== undefined) writeFileSync(choice.json, `${JSON.stringify({ load, table }, null, 1)}\n`);
+  if (choice.plots !== undefined) {
+    mkdirSync(choice.plots, { recursive: true });
+    for (const { name, svg } of plots(table)) writeFileSync(`${choice.plots}/${name}.svg`, svg);
+  }
+  if (!choice.check) return;
+  const committed = JSON.parse(readFileSync(`${root}docs/performance.json`, 'utf8')) as { table: RuntimeRows[] };
+  const worse = compare(committed.table, table);
+  console.log(worse.length === 0 ? '\nnothing has become a fifth worse' : `\nworse by a fifth or more:`);
+  for (const line of worse) console.log(`  ${line}`);
+  process.exitCode = worse.length === 0 ? 0 : 1;
+}
+
+try {
+  await main();
+  process.exit();
+} catch (error) {
+  console.error(error instanceof RangeError || error instanceof TypeError ? error.message : error);
+  process.exit(2);
+}

@@ -33,7 +33,6 @@ type Sender = ActorRef<any> | undefined;
 
 export abstract class CellCore implements Runnable {
   readonly system: ActorSystem;
-  readonly path: string;
   readonly options: CellOptions;
   scheduled = false;
   quota = firstQuota;
@@ -64,15 +63,15 @@ export abstract class CellCore implements Runnable {
   private resolved: (() => void) | undefined = undefined;
   private rejected: ((error: unknown) => void) | undefined = undefined;
 
-  constructor(system: ActorSystem, path: string, options: CellOptions) {
+  constructor(system: ActorSystem, options: CellOptions) {
     this.system = system;
-    this.path = path;
     this.options = options;
     const { fenced } = options;
     this.fence = fenced === undefined ? undefined : () => this.killed || fenced();
     this.roomy = Math.min(options.mailbox?.capacity ?? Infinity, limits.mailboxWarning);
   }
 
+  abstract readonly path: string;
   /** Does one step of what `signals` ask for. */
   protected abstract handleSignals(): void;
   protected abstract failed(error: unknown, message: unknown): void;

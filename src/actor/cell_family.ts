@@ -16,11 +16,17 @@ export abstract class CellFamily extends CellCore {
   /** Made with the first child. */
   private children: Map<string, Cell> | undefined = undefined;
   private generated = 0;
+  private knownPath: string | undefined = undefined;
 
   constructor(system: ActorSystem, parent: Cell | undefined, name: string, options: CellOptions) {
-    super(system, parent === undefined ? `/${name}` : `${parent.path}/${name}`, options);
+    super(system, options);
     this.parent = parent;
     this.name = name;
+  }
+
+  /** Made when somebody first asks: most of many actors are never called by their path. */
+  get path(): string {
+    return this.knownPath ??= this.parent === undefined ? `/${this.name}` : `${this.parent.path}/${this.name}`;
   }
 
   protected abstract createChild(
@@ -101,5 +107,5 @@ export function descend(root: Cell, names: readonly string[]): Cell | undefined 
 
 /** Makes the one ref of a cell. */
 export function refOf(cell: Cell): LocalActorRef<any> {
-  return new LocalActorRef(cell.path, cell.system.nextIncarnation(), cell);
+  return new LocalActorRef(cell.system.nextIncarnation(), cell);
 }

@@ -13,7 +13,8 @@ export abstract class CellHookRunner extends CellFamily {
   /** Grows when a hook that has not settled is given up, so that its late answer finds nobody. */
   protected hookGeneration = 0;
   private lifeTimer: Cancel | undefined = undefined;
-  private readonly endListeners = new Set<(cause: TerminationCause) => void>();
+  /** Made with the first of them. */
+  private endListeners: Set<(cause: TerminationCause) => void> | undefined = undefined;
 
   get isTerminated(): boolean {
     return this.phase === phases.terminated;
@@ -26,13 +27,15 @@ export abstract class CellHookRunner extends CellFamily {
     }
     // One function may be registered twice, and each registration counts.
     const listener = (cause: TerminationCause): void => run(cause);
-    this.endListeners.add(listener);
+    const listeners = this.endListeners ??= new Set();
+    listeners.add(listener);
     return () => {
-      this.endListeners.delete(listener);
+      listeners.delete(listener);
     };
   }
 
   protected announceEnd(): void {
+    if (this.endListeners === undefined) return;
     for (const listener of this.endListeners) this.callHook('termination', () => listener(this.stopCause));
     this.endListeners.clear();
   }

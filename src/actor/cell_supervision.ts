@@ -6,11 +6,18 @@ import { errorFields, messageKind } from './logger.ts';
 import { judge, noRestarts, type RestartRecord, type SupervisorStrategy, type Verdict } from './supervision.ts';
 import type { TerminationCause } from './watch.ts';
 
+interface Failure {
+  readonly error: unknown;
+  readonly message: unknown;
+}
+
+const noFailure: Failure = { error: undefined, message: undefined };
+
 export abstract class CellSupervision extends CellHookRunner {
   protected instanceStarted = false;
   protected runningSince = 0;
   /** What the next instance is started for. */
-  protected failure: { readonly error: unknown; readonly message: unknown } = { error: undefined, message: undefined };
+  protected failure: Failure = noFailure;
   protected restartDelayMs = 0;
   protected childError: unknown = undefined;
   private record: RestartRecord = noRestarts;

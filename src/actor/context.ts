@@ -16,6 +16,8 @@ import { Watches } from './watch.ts';
 
 /** Behaviours that `become` may put on top of each other. */
 const maxBehaviors = 100;
+/** Shared by all that never change theirs; always empty. */
+const noBehaviors: Behavior[] = [];
 
 /**
  * One per instance: a restart gives the new instance a new one, and the old one refuses to act. Everything here that
@@ -28,7 +30,7 @@ export class ActorContext<T> {
   private watches: Watches | undefined = undefined;
   private logger: Logger | undefined = undefined;
   private fencedSender: FencedRef | undefined = undefined;
-  private readonly behaviors: Behavior[] = [];
+  private behaviors: Behavior[] = noBehaviors;
   private revoked = false;
 
   constructor(cell: Cell) {
@@ -148,6 +150,7 @@ export class ActorContext<T> {
   /** Handles the following messages with `behavior` instead. `stacked`: until `unbecome`, else for good. */
   become(behavior: (message: T) => void | Promise<void>, options?: { readonly stacked?: boolean }): void {
     this.check('change its behaviour');
+    if (this.behaviors === noBehaviors) this.behaviors = [];
     if (options?.stacked !== true) this.behaviors.pop();
     else if (this.behaviors.length >= maxBehaviors) {
       throw new ActorUsageError(`${this.cell.path} has ${maxBehaviors} behaviours on top of each other`);
@@ -209,7 +212,7 @@ export class ActorContext<T> {
   quiesce(): void {
     this.timerTable?.cancelAll();
     this.watches?.clear();
-    this.behaviors.length = 0;
+    this.behaviors = noBehaviors;
   }
 
   /** For the cell: this instance is the actor's no longer. */

@@ -5,15 +5,17 @@ import { ActorRef, admitSender } from './ref.ts';
 import type { TerminationCause } from './watch.ts';
 
 export class LocalActorRef<T = unknown> extends ActorRef<T> {
-  readonly path: string;
   readonly incarnation: number;
   private readonly cell: Cell;
 
-  constructor(path: string, incarnation: number, cell: Cell) {
+  constructor(incarnation: number, cell: Cell) {
     super();
-    this.path = path;
     this.incarnation = incarnation;
     this.cell = cell;
+  }
+
+  get path(): string {
+    return this.cell.path;
   }
 
   tell(message: T, sender?: ActorRef<any>): void {

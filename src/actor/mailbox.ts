@@ -4,7 +4,7 @@ import type { ActorRef } from './ref.ts';
 type Sender = ActorRef<any> | undefined;
 
 const stride = 3;
-const firstCapacity = 8;
+const firstCapacity = 2;
 /** A block that is this full is followed by another one instead of being copied into a larger. */
 const blockCapacity = 1_024;
 
