@@ -3,7 +3,6 @@
  * algorithm on and writes header and payload of a frame apart, so that on a quiet connection a frame waits for the peer's
  * delayed acknowledgement (some 40 ms); it neither says why a dial failed nor lets a connection be dropped.
  */
-/// <reference types="deno" />
 import type { Cancel } from '../../src/actor/environment.ts';
 import type { DialOptions } from '../../src/transport/runtime.ts';
 import { ClientConnection } from '../shared/ws_client_connection.ts';

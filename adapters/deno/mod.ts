@@ -1,5 +1,4 @@
 /** Deno: `Deno.serve` with upgraded sockets, a client of our own. Needs `--allow-net` and nothing else. */
-/// <reference types="deno" />
 import type { Listener, ListenOptions, Runtime, TlsOptions } from '../../src/transport/runtime.ts';
 import { listenFailure } from '../shared/listen_failure.ts';
 import { settledWithin, SocketSet } from '../shared/socket_set.ts';

@@ -26,6 +26,13 @@ const publishedFields = [
   'peerDependenciesMeta',
 ];
 
+/**
+ * What the adapter for Node listens with. The other optional dependencies are tools of this repository; they stand there
+ * because Deno, which takes its packages from the same package.json, leaves optional ones alone: a node started with
+ * `deno run` does not fetch compilers and other runtimes.
+ */
+const listenerPackages: ReadonlySet<string> = new Set(['@hono/node-server', 'ws']);
+
 /** `./src/mod.ts` → `./dist/src/mod.js`, and `.d.ts` where types are asked for. */
 export function publishedPath(path: string, types: boolean): string {
   if (!/^\.\/.*\.ts$/.test(path)) return path;
@@ -55,14 +62,15 @@ export function publishedManifest(source: Manifest, exists: (path: string) => bo
   }
   manifest['imports'] = mapTargets(source['imports'] ?? {}, false);
   manifest['exports'] = mapTargets(source['exports'] ?? {}, false);
-  manifest['bin'] = mapTargets(source['bin'] ?? {}, false);
+  const { bin } = source;
+  if (bin !== undefined) manifest['bin'] = mapTargets(bin, false);
   const optional = Object.entries((source['optionalDependencies'] ?? {}) as Record<string, string>);
-  manifest['optionalDependencies'] = Object.fromEntries(optional.filter(([name]) => !name.startsWith('node24')));
+  manifest['optionalDependencies'] = Object.fromEntries(optional.filter(([name]) => listenerPackages.has(name)));
   for (
     const path of [
       ...listTargets(manifest['imports']),
       ...listTargets(manifest['exports']),
-      ...listTargets(manifest['bin']),
+      ...listTargets(bin ?? null),
     ]
   ) {
     if (!exists(path)) throw new Error(`the published package.json names ${path}, which was not built`);

@@ -75,7 +75,7 @@ export class ActorSystem {
   readonly coordinatedShutdown: CoordinatedShutdown;
   readonly defaultSupervisor: SupervisorStrategy;
   /** What other layers attach to this system, by name. */
-  readonly extensions = new Map<string, unknown>();
+  readonly extensions: Map<string, unknown> = new Map();
   /** Stands in for the sender of messages that have none. */
   readonly noSender: ActorRef<unknown>;
   /** Resolves when the system has terminated. Never rejects. */

@@ -3,7 +3,7 @@ import type { Answer } from './quorum_messages.ts';
 import { majorityOf } from './quorum_voter.ts';
 
 export class Poll {
-  readonly answers = new Map<string, Answer>();
+  readonly answers: Map<string, Answer> = new Map();
   readonly #asked: readonly string[];
   readonly #needed: number;
   readonly #good: Answer['kind'];

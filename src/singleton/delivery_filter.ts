@@ -18,7 +18,7 @@ export class StreamFilter {
   prefix: number;
   /** The next sequence number to accept. */
   next: number;
-  readonly exceptions = new Set<number>();
+  readonly exceptions: Set<number> = new Set();
   /** Processed numbers above the prefix that the sender has not been told of. */
   untold: number[] = [];
 

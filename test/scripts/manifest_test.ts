@@ -6,7 +6,8 @@ const source = {
   name: 'singlet',
   scripts: { test: 'x' },
   devDependencies: { typescript: '7' },
-  optionalDependencies: { ws: '8', node24: 'npm:node@24', 'node24-linux-arm64': 'npm:node@24' },
+  optionalDependencies: { ws: '8', node24: 'npm:node@24', typescript: '7' },
+  bin: { singlet: './cli/singlet.ts' },
   imports: { '#runtime': { types: './src/r.d.ts', bun: './adapters/bun/mod.ts' } },
   exports: { '.': { types: './src/mod.ts', default: './src/mod.ts' }, './package.json': './package.json' },
 };
@@ -24,8 +25,9 @@ describe('the published package.json', () => {
     });
   });
   test('leaves what only this repository needs behind', () => {
-    assertEquals(Object.keys(published), ['name', 'imports', 'exports', 'optionalDependencies']);
+    assertEquals(Object.keys(published), ['name', 'bin', 'imports', 'exports', 'optionalDependencies']);
     assertEquals(published['optionalDependencies'], { ws: '8' });
+    assertEquals(published['bin'], { singlet: './dist/cli/singlet.js' });
   });
   test('names only files that exist', () => {
     assertThrows(
