@@ -47,6 +47,12 @@ export const limits = {
   counterJump: 1_000_000,
   /** Singleton names a node knows of. */
   singletons: 10_000,
+  /** Requests to spawn that a leader has under way, and confirmations that a member owes. */
+  spawnRequests: 10_000,
+  /** One registration of a spawned singleton, encoded, with its props. */
+  spawnBytes: 64 * 1024,
+  /** All registrations together, with what each member's record says about them: they are part of every gossip message. */
+  registrationsBytes: 2 * 1024 * 1024,
   /** Unacknowledged messages per sender stream and singleton that may be on their way or in the host's mailbox. */
   streamWindow: 65_536,
   /** The same in bytes: what is sent and not acknowledged, per sender stream and singleton; one message may go beyond it. */

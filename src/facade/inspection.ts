@@ -22,7 +22,7 @@ import { hostingProblem } from '../singleton/problem.ts';
 import { type SingletonRegistry, SingletonStateError } from '../singleton/registry.ts';
 import type { Phase } from '../singleton/manager_state.ts';
 import type { Singleton } from '../singleton/singleton.ts';
-import { isKindMark } from '../singleton/spawn_registration.ts';
+import { isKindMark, readRegistration, registrations, spawnKey } from '../singleton/spawn_registration.ts';
 import type { Address, SeedAnswer } from '../transport/contract.ts';
 import type { LinkedPeers } from '../transport/peers.ts';
 import { describeChange, describeSingletonEvent } from './event_texts.ts';
@@ -98,11 +98,12 @@ export class NodeInspection implements ClusterInspection {
     };
   }
 
-  /** Those this node knows of, and those others have started. */
+  /** Those this node knows of, those others have started, and those that are registered. */
   singletons(): readonly SingletonReport[] {
     const names = new Set<string>();
     for (const singleton of this.#registry.all()) names.add(singleton.name);
     for (const member of this.#node.view().members) for (const name of member.started.keys()) names.add(name);
+    for (const { name } of registrations(this.#node.view())) names.add(name);
     return [...names].filter((name) => !isKindMark(name)).sort().map((name) => this.#report(name));
   }
 
@@ -147,9 +148,11 @@ export class NodeInspection implements ClusterInspection {
     const claim = host?.claim;
     const last = known?.manager.lastHandOver;
     const started = known?.manager.start !== undefined;
+    const registered = readRegistration(view.entries.get(spawnKey(name)));
     return {
       name,
-      role: roleOf(view, name) ?? null,
+      ...(registered ? { kind: registered.kind } : {}),
+      role: roleOf(view, name) ?? registered?.role ?? null,
       host: host?.address ?? null,
       state: started || known?.manager.claim ? known!.manager.state.phase.kind : 'reference',
       epoch: claim?.epoch ?? null,

@@ -3,6 +3,7 @@ import type { ActorSystem } from '../actor/system.ts';
 import type { ClusterNode } from '../cluster/node.ts';
 import type { MetricSample } from '../http/inspection.ts';
 import type { SingletonRegistry } from '../singleton/registry.ts';
+import { registrations } from '../singleton/spawn_registration.ts';
 import type { LinkedPeers } from '../transport/peers.ts';
 
 export function nodeSamples(
@@ -35,6 +36,12 @@ export function nodeSamples(
   samples.push(
     counter('singlet_singleton_messages_malformed_total', 'Malformed singleton messages.', registry.malformed),
   );
+  samples.push({
+    name: 'singlet_singletons_registered',
+    help: 'Singletons registered with the cluster by spawn.',
+    type: 'gauge',
+    value: registrations(node.view()).length,
+  });
   samples.push({
     name: 'singlet_asks_in_flight',
     help: 'Questions that wait for their reply.',

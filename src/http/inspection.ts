@@ -42,6 +42,8 @@ export interface HandOverReport {
 
 export interface SingletonReport {
   readonly name: string;
+  /** Of a singleton registered by `spawn`; left out for others. */
+  readonly kind?: string;
   readonly role: string | null;
   /** `null` while nobody hosts it in this node's view. */
   readonly host: Address | null;

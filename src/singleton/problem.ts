@@ -1,4 +1,5 @@
 /** Why nobody hosts a singleton, and why a question to it got no reply: sentences for people. */
+import { readRegistration, spawnKey } from './spawn_registration.ts';
 import type { Member, MembershipView } from '../cluster/member.ts';
 import { hostOf, roleOf } from './host.ts';
 import type { SenderStream } from './sender_stream.ts';
@@ -19,6 +20,11 @@ export function hostingProblem(view: MembershipView, name: string, lease: string
   const next = hostOf(view, name);
   if (lease !== undefined) return `${next?.address ?? view.self.address} waits for its lease: ${lease}`;
   if (next !== undefined) return `${next.address} is about to host it`;
+  const registered = readRegistration(view.entries.get(spawnKey(name)));
+  if (registered !== undefined) {
+    const role = registered.role === undefined ? '' : ` and carries the role ${registered.role}`;
+    return `no member that is up has the kind ${registered.kind}${role}`;
+  }
   const started = view.members.some((member) => member.status === 'up' && member.started.has(name));
   return started ? `no member that has started it carries the role ${roleOf(view, name)}` : 'no member has started it';
 }

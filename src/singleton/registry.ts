@@ -12,7 +12,7 @@ import { ManagerActor } from './manager_actor.ts';
 import { nameOf, type SimpleSingletonClass, type SingletonClass, type SingletonName, startSettings } from './naming.ts';
 import type { Singleton } from './singleton.ts';
 import { type RegistryOptions, SingletonSet, SingletonStateError } from './singleton_set.ts';
-import { SpawnDesk, type SpawnSingletonOptions } from './spawn.ts';
+import { type SpawnCallOptions, SpawnDesk, type SpawnSingletonOptions } from './spawn.ts';
 import { differs, type ResolvedStart, resolveStart, type StartOptionsInput } from './start_options.ts';
 
 export { type RegistryOptions, SingletonStateError } from './singleton_set.ts';
@@ -41,11 +41,11 @@ export class SingletonRegistry {
     const before = this.#set;
     this.#node = node;
     this.#options = options;
-    const spawned = this.#spawns.running;
+    const spawns = this.#spawns;
     this.#spawns = this.#desk();
     this.#set = this.#bind(before);
     for (const { name, manager: { start } } of before.all()) {
-      if (start && !spawned.has(name)) this.#set.begin(this.#set.get(name), start);
+      if (start && !spawns.runs(name)) this.#set.begin(this.#set.get(name), start);
       else if (start) this.#stopManager(name);
     }
     this.#set.publish();
@@ -61,6 +61,7 @@ export class SingletonRegistry {
       isStarted: (name) => this.isStarted(name),
       ref: (name) => this.ref(name),
       ended: () => this.#set.out,
+      desk: () => this.#spawns,
     });
   }
 
@@ -110,9 +111,13 @@ export class SingletonRegistry {
     return this.#spawns.spawn(name, kind, options);
   }
 
-  /** Removes a spawned singleton from the cluster: it stops everywhere. False when there is none of that name. */
-  despawn(name: string): boolean {
-    return this.#spawns.despawn(name);
+  /**
+   * Removes a spawned singleton from the cluster: it stops everywhere, and its name, kind and role are free again. Resolves
+   * once a majority knows; with false when there is none of that name.
+   * @throws SpawnError; OptionsError for a bad name or option
+   */
+  despawn(name: string, options: SpawnCallOptions = {}): Promise<boolean> {
+    return this.#spawns.despawn(name, options);
   }
 
   isStarted(name: SingletonName<any>): boolean {

@@ -1,27 +1,13 @@
-/** Registrations of spawned singletons: cluster entries, and the leader's decision about a new one. All pure. */
-import type { MembershipView } from '../cluster/member.ts';
-import { countOf, fail, textOf } from '../cluster/wire_checks.ts';
+/** Registrations of spawned singletons, as cluster entries and on the wire. All pure. */
+import { OptionsError } from '../actor/options.ts';
+import { canonicalText } from '../cluster/canonical.ts';
+import type { ClusterEntry, MembershipView } from '../cluster/member.ts';
+import { fail, textOf } from '../cluster/wire_checks.ts';
 import { limits } from '../limits.ts';
-import { carriesRole } from './host.ts';
+import { Codec } from '../wire/codec.ts';
+import { SerializationError } from '../wire/errors.ts';
 import { checkRole, checkTypeName } from './key.ts';
-import type { DeliveryMode, OverflowPolicy } from './sender_stream.ts';
-import { type SpawnError, spawnError } from './spawn_errors.ts';
-
-/** How failures of a spawned singleton are answered; plain data, since it travels. */
-export interface SpawnSupervisor {
-  readonly directive?: 'restart' | 'resume' | 'stop';
-  readonly maxRestarts?: number;
-  readonly withinMs?: number;
-  readonly backoff?: { readonly minMs: number; readonly maxMs: number; readonly jitter?: number };
-}
-
-/** What travels with a registration; all of it is the same on every node. */
-export interface SpawnSettings {
-  readonly delivery?: DeliveryMode;
-  readonly overflow?: OverflowPolicy;
-  readonly bufferSize?: number;
-  readonly supervisor?: SpawnSupervisor;
-}
+import { settingsOf, type SpawnSettings } from './spawn_settings.ts';
 
 export interface Registration {
   readonly name: string;
@@ -34,6 +20,8 @@ export interface Registration {
 
 const prefix = 'spawn:';
 const kindPrefix = 'kind/';
+/** Without refs: an actor is not the same value on every node. */
+const codec = new Codec({ maxBytes: limits.spawnBytes });
 
 export function spawnKey(name: string): string {
   return `${prefix}${name}`;
@@ -54,14 +42,41 @@ export function registrationValue(registration: Registration): unknown {
   return [kind, role ?? null, props ?? null, settings];
 }
 
-/** Undefined for entries of another sort, deleted ones, and those that are not well-formed. */
-export function readRegistration(key: string, value: unknown): Registration | undefined {
-  if (!key.startsWith(prefix) || value === null) return undefined;
+/**
+ * The registration as every node will have it: a copy that the caller cannot change any more. A value that is not the same
+ * after it has travelled would keep the nodes from ever agreeing on their state.
+ * @throws OptionsError when `props` cannot travel
+ */
+export function settled(wanted: Registration): Registration {
+  const refuse = (why: string): never => {
+    throw new OptionsError('SpawnOptions', 'props', '(a value)', `must be plain data that can be sent: ${why}`);
+  };
   try {
-    return readRegistrationOf(key.slice(prefix.length), value);
-  } catch {
-    return undefined;
+    const value = codec.decode(codec.encode(registrationValue(wanted)));
+    if (canonicalText(codec.decode(codec.encode(value))) !== canonicalText(value)) refuse('it changes on its way');
+    return readRegistrationOf(wanted.name, value);
+  } catch (error) {
+    if (error instanceof SerializationError) return refuse(error.message);
+    throw error;
   }
+}
+
+const known = new WeakMap<ClusterEntry, Registration | 'none'>();
+const sizes = new WeakMap<ClusterEntry, number>();
+
+/** Undefined for entries of another sort, deleted ones, and those that are not well-formed. */
+export function readRegistration(entry: ClusterEntry | undefined): Registration | undefined {
+  if (entry === undefined || entry.value === null || !entry.key.startsWith(prefix)) return undefined;
+  let registration = known.get(entry);
+  if (registration === undefined) {
+    try {
+      registration = readRegistrationOf(entry.key.slice(prefix.length), entry.value);
+    } catch {
+      registration = 'none';
+    }
+    known.set(entry, registration);
+  }
+  return registration === 'none' ? undefined : registration;
 }
 
 /** @throws WireError or OptionsError */
@@ -72,80 +87,36 @@ export function readRegistrationOf(name: unknown, value: unknown): Registration 
   checkRole(role, 'registration');
   const settings = value[3];
   if (typeof settings !== 'object' || settings === null) return fail('settings', settings, 'an object');
-  return { name, kind: textOf(value[0], limits.typeNameChars, 'kind'), role, props: value[2] ?? undefined, settings };
+  const kind = textOf(value[0], limits.typeNameChars, 'kind');
+  return { name, kind, role, props: value[2] ?? undefined, settings: settingsOf(settings) };
 }
 
 export function registrations(view: MembershipView): Registration[] {
   const all: Registration[] = [];
-  for (const [key, entry] of view.entries) {
-    const registration = readRegistration(key, entry.value);
+  for (const entry of view.entries.values()) {
+    const registration = readRegistration(entry);
     if (registration) all.push(registration);
   }
   return all;
 }
 
-export type SpawnDecision =
-  | { readonly kind: 'exists' }
-  /** Register it; `host` is the address of the member that will host it first. */
-  | { readonly kind: 'register'; readonly host: string; readonly hostUid: string }
-  | { readonly kind: 'refuse'; readonly error: SpawnError };
-
-/** What the leader does about a request, by its view. Same name, kind and role again is the same singleton. */
-export function decideSpawn(view: MembershipView, wanted: Registration): SpawnDecision {
-  const refuse = (error: SpawnError): SpawnDecision => ({ kind: 'refuse', error });
-  const all = registrations(view);
-  const same = (one: Registration): boolean => one.kind === wanted.kind && one.role === wanted.role;
-  const byName = all.find((one) => one.name === wanted.name);
-  if (byName) {
-    if (same(byName)) return { kind: 'exists' };
-    const held = `${byName.kind}${byName.role === undefined ? '' : ` with role ${byName.role}`}`;
-    return refuse(
-      spawnError('actor-already-exists', `the name '${wanted.name}' is held by a singleton of kind ${held}`),
-    );
-  }
-  const winner = all.find(same);
-  if (winner) {
-    const message = `the singleton of kind ${wanted.kind}${roleText(wanted.role)} is '${winner.name}'`;
-    return refuse(spawnError('singleton-already-exists', message));
-  }
-  if (view.members.some((member) => member.started.has(wanted.name))) {
-    return refuse(spawnError('actor-already-exists', `'${wanted.name}' is a singleton that nodes start themselves`));
-  }
-  if (all.length >= limits.singletons) {
-    return refuse(spawnError('registry-full', `${limits.singletons} singletons are registered already`));
-  }
-  const able = view.members.filter((member) => member.status === 'up' && carriesRole(member, wanted.role));
-  if (able.length === 0) {
-    return refuse(spawnError('no-eligible-member', `no up member carries the role ${wanted.role ?? '(none)'}`));
-  }
-  const host = able.find((member) => member.started.has(kindMark(wanted.kind)));
-  if (!host) {
-    const message = `kind ${wanted.kind} is registered on no up member${
-      roleText(wanted.role)
-    }: see ClusterOptions.withKinds`;
-    return refuse(spawnError('kind-not-registered', message));
-  }
-  return { kind: 'register', host: host.address, hostUid: host.uid };
+/** Bytes that a registration adds to the state that all members send each other, about. */
+export function gossipBytes(view: MembershipView): number {
+  let sum = 0;
+  for (const entry of view.entries.values()) sum += entryBytes(entry, view.members.length);
+  return sum;
 }
 
-function roleText(role: string | undefined): string {
-  return role === undefined ? '' : ` with role ${role}`;
+/** The entry, and what each member's record says about having started it. */
+export function registrationBytes(wanted: Registration, members: number): number {
+  return spawnKey(wanted.name).length + codec.encodeShared(registrationValue(wanted)).length + 64 +
+    members * (wanted.name.length + 24);
 }
 
-/** Acknowledgements that make a registration safe against the loss of any minority: more than half of the `up` members. */
-export function quorumOf(view: MembershipView): number {
-  return Math.floor(view.members.filter((member) => member.status === 'up').length / 2) + 1;
-}
-
-/** Fields of a request on the wire, and back. */
-export function requestFields(wanted: Registration): readonly unknown[] {
-  return [wanted.name, registrationValue(wanted)];
-}
-
-export function readRequestFields(
-  name: unknown,
-  value: unknown,
-  attempt: unknown,
-): { wanted: Registration; attempt: number } {
-  return { wanted: readRegistrationOf(name, value), attempt: countOf(attempt, 'attempt') };
+function entryBytes(entry: ClusterEntry, members: number): number {
+  const registration = readRegistration(entry);
+  if (registration === undefined) return entry.key.length + 64;
+  let alone = sizes.get(entry);
+  if (alone === undefined) sizes.set(entry, alone = registrationBytes(registration, 0));
+  return alone + members * (registration.name.length + 24);
 }

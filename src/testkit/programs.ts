@@ -2,8 +2,9 @@
 import { membershipProgram } from './membership_program.ts';
 import { singletonProgram, strictSingletonProgram } from './singleton_program.ts';
 import type { Program } from './program.ts';
+import { spawnProgram } from './spawn_program.ts';
 
-const programs: readonly Program[] = [singletonProgram, strictSingletonProgram, membershipProgram];
+const programs: readonly Program[] = [singletonProgram, strictSingletonProgram, spawnProgram, membershipProgram];
 
 export function programNames(): string[] {
   return programs.map((program) => program.name);

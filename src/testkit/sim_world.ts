@@ -205,7 +205,7 @@ export class World {
       if (pending !== undefined) await pending;
     }
     if (time > this.now) this.now = time;
-    this.#throwFailure();
+    this.throwFailure();
   }
 
   advance(ms: number): Promise<void> {
@@ -219,7 +219,7 @@ export class World {
       const next = this.#queue.peek();
       if (next === undefined || next.time > end) {
         this.now = end;
-        this.#throwFailure();
+        this.throwFailure();
         return condition();
       }
       const pending = this.#stepAndCheck();
@@ -233,6 +233,11 @@ export class World {
     if (this.#failure === undefined) this.#failure = { error };
   }
 
+  /** Throws what `fail` was called with first; for what is checked when no step follows any more. */
+  throwFailure(): void {
+    if (this.#failure !== undefined) throw this.#failure.error;
+  }
+
   /** Not an async function: steps without promises stay synchronous. */
   #stepAndCheck(): Promise<void> | undefined {
     const pending = this.#step();
@@ -242,12 +247,8 @@ export class World {
   }
 
   #afterStep(): void {
-    this.#throwFailure();
+    this.throwFailure();
     this.afterStep?.(this.#stepped);
-  }
-
-  #throwFailure(): void {
-    if (this.#failure !== undefined) throw this.#failure.error;
   }
 
   /** Runs one event; true when promise reactions must be drained after it. */

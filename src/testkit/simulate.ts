@@ -177,6 +177,7 @@ class Runner {
     this.#endFaults();
     await this.#settle();
     this.#run.finish?.();
+    world.throwFailure();
   }
 
   #endFaults(): void {

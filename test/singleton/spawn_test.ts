@@ -1,49 +1,15 @@
 import { describe, test } from 'node:test';
 import { assert, assertEquals, assertRejects, assertStringIncludes } from '@std/assert';
-import { Actor } from '../../src/actor/actor.ts';
 import { OptionsError } from '../../src/actor/options.ts';
 import { ActorSystem } from '../../src/actor/system.ts';
 import type { ActorRef } from '../../src/actor/ref.ts';
 import type { SpawnError } from '../../src/singleton/spawn_errors.ts';
-import { decideSpawn, registrationValue, spawnKey } from '../../src/singleton/spawn_registration.ts';
+import { decideSpawn } from '../../src/singleton/spawn_decision.ts';
+import { registrationValue, spawnKey } from '../../src/singleton/spawn_registration.ts';
 import { ManualEnvironment } from '../../src/testkit/manual_environment.ts';
 import { MemoryCluster } from '../facade/memory_cluster.ts';
 import { member, viewOf } from './manager_world.ts';
-
-let live = 0;
-let peak = 0;
-class Scheduler extends Actor<'where' | 'props'> {
-  static readonly kind = 'scheduler';
-  readonly #props: unknown;
-  constructor(props: unknown) {
-    super();
-    this.#props = props;
-  }
-  override preStart(): void {
-    live += 1;
-    peak = Math.max(peak, live);
-  }
-  override postStop(): void {
-    live -= 1;
-  }
-  override onReceive(message: 'where' | 'props'): void {
-    this.context.sender.tell(message === 'where' ? this.cluster.address : this.#props);
-  }
-}
-
-async function clusterOf(count: number, settings = {}) {
-  live = 0;
-  peak = 0;
-  const cluster = new MemoryCluster();
-  await cluster.grow(count, { kinds: [Scheduler], ...settings });
-  return cluster;
-}
-
-const singletonOf = (cluster: MemoryCluster, at: number) => cluster.nodes[at]!.cluster.singleton;
-
-async function failure(cluster: MemoryCluster, promise: Promise<unknown>): Promise<SpawnError> {
-  return await assertRejects(() => cluster.get(promise)) as SpawnError;
-}
+import { clusterOf, count, failure, Scheduler, singletonOf } from './spawn_world.ts';
 
 describe('spawn', () => {
   test('from any node: it runs on the oldest, with its props, and every node reaches it, later ones too', async () => {
@@ -56,7 +22,7 @@ describe('spawn', () => {
       await cluster.get(late.cluster.singleton.ref<'where'>('jobs').ask('where')),
       cluster.nodes[0]!.address,
     );
-    assertEquals([live, peak], [1, 1]);
+    assertEquals([count.live, count.peak], [1, 1]);
   });
 
   test('G18: fifteen calls at once from all nodes give one instance and one ref', async () => {
@@ -66,7 +32,7 @@ describe('spawn', () => {
     for (const [n, ref] of refs.entries()) assert(ref === refs[n % 3]);
     const places = new Set<unknown>();
     for (const ref of refs) places.add(await cluster.get((ref as ActorRef<'where'>).ask('where')));
-    assertEquals([places.size, live, peak], [1, 1, 1]);
+    assertEquals([places.size, count.live, count.peak], [1, 1, 1]);
   });
 
   test('G21: it moves on a leave and comes back after a crash, options included', async () => {
@@ -84,13 +50,13 @@ describe('spawn', () => {
   test('despawn stops it everywhere, and the name is free again', async () => {
     const cluster = await clusterOf(3);
     await cluster.get(singletonOf(cluster, 1).spawn('jobs', Scheduler));
-    await cluster.until(() => live === 1);
-    assertEquals(singletonOf(cluster, 2).despawn('jobs'), true);
-    await cluster.until(() => live === 0);
+    await cluster.until(() => count.live === 1);
+    assertEquals(await cluster.get(singletonOf(cluster, 2).despawn('jobs')), true);
+    await cluster.until(() => count.live === 0);
     await cluster.pass(100);
-    assertEquals(singletonOf(cluster, 0).despawn('jobs'), false);
+    assertEquals(await cluster.get(singletonOf(cluster, 0).despawn('jobs')), false);
     await cluster.get(singletonOf(cluster, 1).spawn('other', Scheduler));
-    await cluster.until(() => live === 1);
+    await cluster.until(() => count.live === 1);
   });
 
   test('a role places it on the oldest member that carries it, and is part of its identity', async () => {
@@ -104,7 +70,7 @@ describe('spawn', () => {
   });
 
   test('never on a member without the kind', async () => {
-    live = 0;
+    count.live = 0;
     const cluster = new MemoryCluster();
     await cluster.join();
     await cluster.join({ kinds: [{ name: 'scheduler', factory: (props: unknown) => new Scheduler(props) }] });

@@ -4,6 +4,8 @@ import { profileNames } from '../../src/testkit/profiles.ts';
 import { formatReport } from '../../src/testkit/report.ts';
 import { shrink } from '../../src/testkit/shrink.ts';
 import { drawPlan, simulate, type SimulationResult } from '../../src/testkit/simulate.ts';
+import type { Program } from '../../src/testkit/program.ts';
+import { SimulationError } from '../../src/testkit/sim_world.ts';
 import { toyProgram } from './toy_program.ts';
 
 async function firstFailure(rule: string): Promise<SimulationResult> {
@@ -29,6 +31,24 @@ describe('simulate', () => {
     const result = await simulate({ seed: 3, program: toyProgram, profile: 'calm', nodes: 4 });
     assertEquals(result.failure, undefined);
     assertExists(result.settledAfterMs);
+  });
+
+  test('a rule that is found broken by the last checks fails the run', async () => {
+    const program: Program = {
+      name: 'late',
+      create: (context) => {
+        const run = toyProgram.create(context);
+        return new Proxy(run, {
+          get: (target, key) => {
+            if (key === 'finish') return () => context.world.fail(new SimulationError('late', 'the books do not balance'));
+            const value = Reflect.get(target, key) as unknown;
+            return typeof value === 'function' ? value.bind(target) : value;
+          },
+        });
+      },
+    };
+    const { failure } = await simulate({ seed: 3, program, profile: 'calm', nodes: 4 });
+    assertEquals([failure?.rule, failure?.message], ['late', 'late: the books do not balance']);
   });
 
   test('the planted bug is found, shrunk to one cut and replayed exactly', async () => {
