@@ -17,7 +17,7 @@ import { drawSpawns, type SpawnedProps, type SpawnSettings } from './spawn_load.
 import { SpawnNode } from './spawn_node.ts';
 import { showValue } from './values.ts';
 
-export const spawnProgram: Program = { name: 'spawn', create: (context) => new SpawnRun(context) };
+export const spawnProgram: Program = { name: 'spawn', drain: 'tracked', create: (context) => new SpawnRun(context) };
 
 const auditEveryMs = 1_000;
 

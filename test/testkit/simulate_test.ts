@@ -40,7 +40,9 @@ describe('simulate', () => {
         const run = toyProgram.create(context);
         return new Proxy(run, {
           get: (target, key) => {
-            if (key === 'finish') return () => context.world.fail(new SimulationError('late', 'the books do not balance'));
+            if (key === 'finish') {
+              return () => context.world.fail(new SimulationError('late', 'the books do not balance'));
+            }
             const value = Reflect.get(target, key) as unknown;
             return typeof value === 'function' ? value.bind(target) : value;
           },
