@@ -6,6 +6,8 @@ import { repositoryRoot, runtimeCommand, type RuntimeName } from './runtime_comm
 
 export interface StartOptions {
   readonly runtime: RuntimeName;
+  /** Default: `node.ts`. Another one prints such a line too. */
+  readonly program?: string;
   readonly flags?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
   /** What Deno is allowed besides the network. */
@@ -49,7 +51,7 @@ export class NodeProcess {
     this.runtime = options.runtime;
     const { file, args } = runtimeCommand(options.runtime, options.offline ?? true);
     const permissions = options.runtime === 'deno' ? options.denoPermissions ?? [] : [];
-    this.#child = spawn(file, [...args, ...permissions, 'node.ts', ...options.flags ?? []], {
+    this.#child = spawn(file, [...args, ...permissions, options.program ?? 'node.ts', ...options.flags ?? []], {
       cwd: repositoryRoot,
       env: { ...plainEnvironment(), ...options.env },
       stdio: ['ignore', 'pipe', 'pipe'],

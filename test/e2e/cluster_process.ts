@@ -31,11 +31,19 @@ export interface SeedView {
 
 /** The nodes and receivers of one test. */
 export class Scene {
+  /** What its nodes run. */
+  program = 'node.ts';
   readonly #processes: NodeProcess[] = [];
   readonly #receivers: Receiver[] = [];
 
   spawn(runtime: RuntimeName, flags: readonly string[] = [], env: Readonly<Record<string, string>> = {}): NodeProcess {
-    const process = new NodeProcess({ runtime, flags, env, denoPermissions: permissionsFor(flags) });
+    const process = new NodeProcess({
+      runtime,
+      program: this.program,
+      flags,
+      env,
+      denoPermissions: permissionsFor(flags),
+    });
     this.#processes.push(process);
     return process;
   }
