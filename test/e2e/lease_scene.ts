@@ -76,49 +76,74 @@ export class FencedStore {
   }
 }
 
-/** A way to a server on this machine that can be cut and mended. */
+/** A way to a server on this machine that can be cut, made silent, and mended. */
 export class Forwarder {
   readonly url: string;
-  readonly #port: number;
+  readonly port: number;
   readonly #target: number;
   #server: NetServer | undefined;
+  #silent = false;
   readonly #sockets = new Set<Socket>();
 
   private constructor(port: number, target: string) {
-    this.#port = port;
+    this.port = port;
     this.#target = Number(new URL(target).port);
     this.url = `http://127.0.0.1:${port}`;
   }
 
-  static async to(target: string): Promise<Forwarder> {
-    const [port] = await freePorts(1);
+  static async to(target: string, at?: number): Promise<Forwarder> {
+    const [port] = at === undefined ? await freePorts(1) : [at];
     const forwarder = new Forwarder(port!, target);
     await forwarder.mend();
     return forwarder;
   }
 
-  mend(): Promise<void> {
-    const server = createNetServer((socket) => {
-      const onward = connect(this.#target, '127.0.0.1');
-      for (const end of [socket, onward]) {
-        this.#sockets.add(end);
-        end.on('error', () => {});
-        end.on('close', () => {
-          this.#sockets.delete(end);
-          (end === socket ? onward : socket).destroy();
-        });
-      }
-      socket.pipe(onward).pipe(socket);
-    });
+  async mend(): Promise<void> {
+    if (this.#silent) this.#drop();
+    this.#silent = false;
+    if (this.#server !== undefined) return;
+    const server = createNetServer((socket) => this.#take(socket));
     this.#server = server;
-    return new Promise((resolve, reject) => server.once('error', reject).listen(this.#port, '127.0.0.1', resolve));
+    await new Promise<void>((resolve, reject) => server.once('error', reject).listen(this.port, '127.0.0.1', resolve));
   }
 
+  /** Connections are accepted and stay, and nothing passes: as where the network drops every packet. */
+  silence(): void {
+    this.#silent = true;
+    for (const socket of this.#sockets) {
+      socket.unpipe();
+      socket.pause();
+    }
+  }
+
+  /** Connections are reset, and refused from now on. */
   cut(): Promise<void> {
-    for (const socket of this.#sockets) socket.destroy();
+    this.#drop();
     const server = this.#server;
     this.#server = undefined;
     return new Promise((resolve) => server ? server.close(() => resolve()) : resolve());
+  }
+
+  #drop(): void {
+    for (const socket of this.#sockets) socket.destroy();
+  }
+
+  #take(socket: Socket): void {
+    this.#keep(socket);
+    if (this.#silent) return void socket.pause();
+    const onward = connect(this.#target, '127.0.0.1');
+    this.#keep(onward, socket);
+    socket.on('close', () => onward.destroy());
+    socket.pipe(onward).pipe(socket);
+  }
+
+  #keep(end: Socket, other?: Socket): void {
+    this.#sockets.add(end);
+    end.on('error', () => {});
+    end.on('close', () => {
+      this.#sockets.delete(end);
+      other?.destroy();
+    });
   }
 }
 
@@ -132,7 +157,9 @@ export class Worker {
   constructor(runtime: RuntimeName, settings: WorkerSettings) {
     this.runtime = runtime;
     const { file, args } = runtimeCommand(runtime, true);
-    this.#child = spawn(file, [...args, 'test/e2e/lease_worker.ts', JSON.stringify(settings)], {
+    // What the package `postgres` needs.
+    const more = runtime === 'deno' && settings.postgres !== undefined ? ['--allow-env', '--allow-read'] : [];
+    this.#child = spawn(file, [...args, ...more, 'test/e2e/lease_worker.ts', JSON.stringify(settings)], {
       cwd: repositoryRoot,
       env: { PATH: process.env['PATH'], HOME: process.env['HOME'], NO_COLOR: '1', DENO_NO_UPDATE_CHECK: '1' },
       stdio: ['ignore', 'pipe', 'pipe'],
@@ -165,6 +192,11 @@ export class Worker {
     return this.lines.flatMap((line) => line.kind === 'handled' ? [line] : []);
   }
 
+  /** Has it logged a line with this text? */
+  says(text: string): boolean {
+    return this.#log.some((line) => line.includes(text));
+  }
+
   signal(signal: NodeJS.Signals): void {
     this.#child.kill(signal);
   }
@@ -181,9 +213,19 @@ export class Worker {
   }
 }
 
+export interface SceneBackend {
+  /** URLs, one for each worker, or one for all. */
+  readonly etcd?: readonly string[];
+  readonly postgres?: string;
+  /** Whoever reaches a worker does so by a way that can be cut, and etcd decides about splits. */
+  readonly split?: boolean;
+}
+
 export class LeaseScene {
   readonly store: FencedStore;
   readonly workers: Worker[] = [];
+  /** To each of the workers. */
+  readonly ways: Forwarder[] = [];
 
   private constructor(store: FencedStore) {
     this.store = store;
@@ -201,6 +243,7 @@ export class LeaseScene {
       } finally {
         for (const worker of scene.workers) worker.signal('SIGKILL');
         await Promise.all(scene.workers.map((worker) => worker.exited));
+        await Promise.all(scene.ways.map((way) => way.cut()));
         await scene.store.stop();
       }
     };
@@ -208,19 +251,28 @@ export class LeaseScene {
 
   /**
    * One cluster; they join one after the other, so that their age is the order given. All of them vote, or each has its URL
-   * of etcd. The wall clock of the second is an hour ahead.
+   * of etcd or PostgreSQL. The wall clock of the second is an hour ahead.
    */
-  async start(runtimes: readonly RuntimeName[], ttlMs: number, etcd?: readonly string[]): Promise<void> {
-    const addresses = (await freePorts(runtimes.length)).map((port) => `127.0.0.1:${port}`);
+  async start(runtimes: readonly RuntimeName[], ttlMs: number, backend: SceneBackend = {}): Promise<void> {
+    const { etcd, postgres, split = false } = backend;
+    const { length } = runtimes;
+    const ports = await freePorts(split ? 2 * length : length);
+    for (const [index, at] of ports.splice(length).entries()) {
+      this.ways.push(await Forwarder.to(`http://127.0.0.1:${ports[index]}`, at));
+    }
+    const addresses = ports.map((port, index) => `127.0.0.1:${this.ways[index]?.port ?? port}`);
     for (const [index, runtime] of runtimes.entries()) {
+      const way = this.ways[index];
       const worker = new Worker(runtime, {
-        port: Number(addresses[index]!.split(':')[1]),
+        port: ports[index]!,
         seeds: addresses.slice(0, index),
-        voters: etcd === undefined ? addresses : [],
+        voters: etcd === undefined && postgres === undefined ? addresses : [],
         ttlMs,
         wallOffsetMs: index === 1 ? 3_600_000 : 0,
         store: this.store.url,
         ...(etcd === undefined ? {} : { etcd: etcd[index] ?? etcd[0]! }),
+        ...(postgres === undefined ? {} : { postgres }),
+        ...(way === undefined ? {} : { advertisedPort: way.port, leaseMajority: true }),
       });
       this.workers.push(worker);
       await this.ready(worker);

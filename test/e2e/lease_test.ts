@@ -2,10 +2,12 @@
 import { describe, test } from 'node:test';
 import { assert, assertEquals, assertGreater, assertLess } from '@std/assert';
 import { EtcdServer, noEtcd } from '../coordination/etcd_server.ts';
+import { postgresMissing, startPostgres } from '../contract/postgres_server.ts';
 import { deadlineMs, type RuntimeName, sleep, until } from './cluster_process.ts';
 import { Forwarder, LeaseScene, type Worker } from './lease_scene.ts';
 
 const ttlMs = 3_000;
+const noPostgres = await postgresMissing();
 
 /** No instance handles anything after a later one has, and the store took nothing of an older one after a younger one. */
 function assertOneAfterTheOther(scene: LeaseScene): void {
@@ -100,9 +102,70 @@ describe('leases of real processes', { concurrency: 3 }, () => {
     LeaseScene.test(async (scene) => {
       const etcd = await EtcdServer.start();
       try {
-        await scene.start(['node', 'deno', 'bun'], ttlMs, [etcd.url]);
+        await scene.start(['node', 'deno', 'bun'], ttlMs, { etcd: [etcd.url] });
         await pausedThenKilled(scene, 'etcd');
       } finally {
+        await etcd.remove();
+      }
+    }),
+  );
+
+  test(
+    `${story} (PostgreSQL)`,
+    { skip: noPostgres },
+    LeaseScene.test(async (scene) => {
+      const postgres = await startPostgres();
+      try {
+        await scene.start(['deno', 'bun', 'node'], ttlMs, { postgres: postgres.url });
+        await pausedThenKilled(scene, 'PostgreSQL');
+      } finally {
+        await postgres.stop();
+      }
+    }),
+  );
+
+  for (const pair of [['bun', 'deno'], ['deno', 'node'], ['node', 'bun']] as const) {
+    test(
+      `S1, P59: two halves are cut off from each other, but not from etcd: exactly one goes on (${pair.join(', ')})`,
+      { skip: noEtcd },
+      LeaseScene.test(async (scene) => {
+        const etcd = await EtcdServer.start();
+        try {
+          await scene.start(pair, ttlMs, { etcd: [etcd.url], split: true });
+          const { host, token } = await atWork(scene);
+          await cutInTwo(scene);
+          const other = scene.workers.find((worker) => worker !== host)!;
+          await until('the other half is out', deadlineMs, () => other.says('this node has ended') || undefined);
+          const { length } = host.handled();
+          await until('the host goes on', deadlineMs, () => host.handled().length >= length + 20 || undefined);
+          assertEquals(host.handled().at(-1)!.token, token);
+          assertEquals(other.handled(), []);
+          for (const way of scene.ways) await way.mend();
+          await scene.ready(other);
+          await scene.members(2);
+          assertOneAfterTheOther(scene);
+        } finally {
+          await etcd.remove();
+        }
+      }),
+    );
+  }
+
+  test(
+    'S1, R92: the half of the host is cut off from the other one and from etcd: the other goes on',
+    { skip: noEtcd },
+    LeaseScene.test(async (scene) => {
+      const etcd = await EtcdServer.start();
+      const way = await Forwarder.to(etcd.url);
+      try {
+        await scene.start(['node', 'bun'], ttlMs, { etcd: [way.url, etcd.url], split: true });
+        const { host, token } = await atWork(scene);
+        assertEquals(host, scene.workers[0]);
+        way.silence();
+        await cutInTwo(scene);
+        await exactlyOne(scene, token);
+      } finally {
+        await way.cut();
         await etcd.remove();
       }
     }),
@@ -115,7 +178,7 @@ describe('leases of real processes', { concurrency: 3 }, () => {
       const etcd = await EtcdServer.start();
       const way = await Forwarder.to(etcd.url);
       try {
-        await scene.start(['bun', 'deno'], ttlMs, [way.url, etcd.url]);
+        await scene.start(['bun', 'deno'], ttlMs, { etcd: [way.url, etcd.url] });
         const { host, token } = await outage(scene, () => way.cut());
         assertEquals(host, scene.workers[0]);
         await way.mend();
@@ -134,7 +197,7 @@ describe('leases of real processes', { concurrency: 3 }, () => {
       LeaseScene.test(async (scene) => {
         const etcd = await EtcdServer.start();
         try {
-          await scene.start([runtime, 'node'], ttlMs, [etcd.url]);
+          await scene.start([runtime, 'node'], ttlMs, { etcd: [etcd.url] });
           const { token } = await outage(scene, () => etcd.stop());
           await etcd.run();
           await exactlyOne(scene, token);
@@ -157,6 +220,12 @@ async function outage(scene: LeaseScene, begin: () => Promise<void>): Promise<{ 
   const termsEnd = begunAt + ttlMs + 100;
   assertEquals(scene.workers.flatMap((worker) => worker.handled()).filter(({ at }) => at >= termsEnd), []);
   return { host, token };
+}
+
+/** Nothing passes between any two workers; what each of them reaches outside stays. */
+function cutInTwo(scene: LeaseScene): Promise<void> {
+  for (const way of scene.ways) way.silence();
+  return sleep(500);
 }
 
 async function exactlyOne(scene: LeaseScene, before: number): Promise<void> {

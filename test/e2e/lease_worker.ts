@@ -5,8 +5,9 @@
 import type { Hono } from 'hono';
 import { runtime } from '#runtime';
 import { Actor } from '../../src/actor/actor.ts';
-import { EtcdLease, QuorumLease } from '../../src/coordination/mod.ts';
-import { Cluster, SingletonKey } from '../../src/facade/mod.ts';
+import { createPostgresSchema, postgresJs, PostgresLease } from '../../adapters/postgres/mod.ts';
+import { EtcdLease, type LeaseFactory, QuorumLease } from '../../src/coordination/mod.ts';
+import { Cluster, type DowningOption, LeaseMajority, SingletonKey } from '../../src/facade/mod.ts';
 import { type ActorRef, ActorSystem, consoleLogger, realEnvironment } from '../../src/mod.ts';
 
 export interface WorkerSettings {
@@ -16,8 +17,14 @@ export interface WorkerSettings {
   readonly ttlMs: number;
   /** How far this node's wall clock is off. */
   readonly wallOffsetMs: number;
-  /** An endpoint: the lease is etcd's; without one it is the voters'. */
+  /** Where others reach it, if not at its own port. */
+  readonly advertisedPort?: number;
+  /** An endpoint: the lease is etcd's. Without one, and without `postgres`, it is the voters'. */
   readonly etcd?: string;
+  /** A URL: the lease is PostgreSQL's. */
+  readonly postgres?: string;
+  /** Splits are decided by etcd. */
+  readonly leaseMajority?: boolean;
   /** Base URL of the fenced store. */
   readonly store: string;
 }
@@ -82,6 +89,24 @@ class Leased extends Actor<Work> {
   }
 }
 
+const { ttlMs, etcd, postgres, advertisedPort } = settings;
+
+async function leaseOf(): Promise<LeaseFactory> {
+  if (etcd !== undefined) return EtcdLease.factory({ ttlMs, endpoints: [etcd] });
+  if (postgres === undefined) return QuorumLease.factory({ ttlMs });
+  const packageName = 'postgres';
+  const { default: connect } = await import(packageName);
+  const query = postgresJs(connect(postgres, { max: 2, onnotice: () => {} }));
+  await createPostgresSchema(query);
+  return PostgresLease.factory(query, { ttlMs });
+}
+
+function downing(): DowningOption {
+  if (settings.leaseMajority !== true || etcd === undefined) return 'keep-majority';
+  const lease = EtcdLease.factory({ endpoints: [etcd] });
+  return new LeaseMajority({ lease, minorityDelayMs: 1_000, acquireTimeoutMs: 2_000 });
+}
+
 const found: { ref?: ActorRef<Work> } = {};
 const real = realEnvironment(consoleLogger('info'));
 const clock = { now: () => real.clock.now(), wall: () => real.clock.wall() + settings.wallOffsetMs };
@@ -91,6 +116,9 @@ const cluster = await Cluster.join(system, {
   seeds: settings.seeds,
   leaseVoters: settings.voters,
   leaseMaxTtlMs: settings.ttlMs,
+  downing: downing(),
+  ...(advertisedPort === undefined ? {} : { advertisedPort }),
+  ...(settings.leaseMajority === true ? { stableAfterMs: 1_000 } : {}),
   // A handler that was frozen half-way is given this long after waking; hand-overs must then be allowed longer as well.
   stopBoundMs: 2_000,
   handOverTimeoutMs,
@@ -101,11 +129,10 @@ const cluster = await Cluster.join(system, {
     });
   },
 }, {
-  onListening: ({ address, uid }) => print({ kind: 'listening', address, uid, url: `http://${address}/` }),
+  onListening: ({ address, uid }) =>
+    print({ kind: 'listening', address, uid, url: `http://127.0.0.1:${settings.port}/` }),
 });
-const { ttlMs, etcd } = settings;
-const lease = etcd === undefined ? QuorumLease.factory({ ttlMs }) : EtcdLease.factory({ ttlMs, endpoints: [etcd] });
-const ref = cluster.singleton.start(Leased, { lease, handOverTimeoutMs });
+const ref = cluster.singleton.start(Leased, { lease: await leaseOf(), handOverTimeoutMs });
 found.ref = ref;
 const load = (): void => {
   ref.tell({ kind: 'work' });
