@@ -135,6 +135,7 @@ export class NodeInspection implements ClusterInspection {
         handled: known?.manager.host.handled ?? 0,
         failed: known?.manager.host.failed ?? 0,
         duplicates: known?.manager.host.duplicates ?? 0,
+        relayed: known?.relay.relayed ?? 0,
         hostFull: known?.manager.host.full ?? 0,
         hostedAnyway: known?.manager.hostedAnyway ?? 0,
       },

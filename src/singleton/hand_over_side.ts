@@ -1,6 +1,5 @@
 /** Hand-over as messages: requests, answers, and the state that travels before an answer, a few chunks at a time. */
 import type { MembershipNode } from '../cluster/contract.ts';
-import type { PeerIdentity } from '../transport/contract.ts';
 import type { Envelope } from '../transport/peers_contract.ts';
 import { crc32 } from '../wire/crc32.ts';
 import type { ManagerShell } from './manager_shell.ts';
@@ -14,6 +13,7 @@ import {
   readMore,
   requestEnvelope,
 } from './messages.ts';
+import type { Relay, Speaker } from './relay.ts';
 import { chunksOf, StateAssembly } from './state_transfer.ts';
 
 /** Requests to a peer that is sending state are held back while its chunks keep coming. */
@@ -37,14 +37,16 @@ export class HandOverSide {
   readonly #name: string;
   readonly #node: MembershipNode;
   readonly #manager: ManagerShell;
+  readonly #relay: Relay;
   readonly #assemblies = new Map<string, StateAssembly>();
   readonly #broken = new Map<string, number>();
   readonly #transfers = new Map<string, Transfer>();
 
-  constructor(name: string, node: MembershipNode, manager: ManagerShell) {
+  constructor(name: string, node: MembershipNode, manager: ManagerShell, relay: Relay) {
     this.#name = name;
     this.#node = node;
     this.#manager = manager;
+    this.#relay = relay;
   }
 
   forget(uid: string): void {
@@ -57,10 +59,12 @@ export class HandOverSide {
     return this.#node.environment.clock.now();
   }
 
-  request(to: Recipient, nonce: string, epoch: number): void {
+  request(to: Recipient, nonce: string, epoch: number, via: Recipient | undefined): void {
     const assembly = this.#assemblies.get(to.uid);
     if (assembly?.nonce === nonce && this.#now - assembly.lastAt < patienceMs) return;
-    this.#node.sendSystem(to.address, requestEnvelope({ name: this.#name, nonce, epoch }), to.uid);
+    const envelope = requestEnvelope({ name: this.#name, nonce, epoch });
+    this.#node.sendSystem(to.address, envelope, to.uid);
+    if (via !== undefined) this.#relay.sendThrough(via, to, envelope);
   }
 
   answer(to: Asker, verdict: Verdict, state: ManagerState): void {
@@ -82,7 +86,7 @@ export class HandOverSide {
     for (; transfer.sent < Math.min(upTo, chunks.length); transfer.sent += 1) {
       const index = transfer.sent;
       const chunk = chunkEnvelope({ name: this.#name, nonce: to.nonce, index, bytes: chunks[index]! });
-      this.#node.sendSystem(to.address, chunk, to.uid);
+      this.#relay.send(to, chunk);
     }
     if (transfer.sent < chunks.length) return;
     this.#transfers.delete(to.uid);
@@ -101,17 +105,17 @@ export class HandOverSide {
       stateBytes: bytes ? bytes.length : -1,
       checksum: bytes ? crc32(bytes) : 0,
     });
-    this.#node.sendSystem(to.address, message, to.uid);
+    this.#relay.send(to, message);
   }
 
   /** The asker has so many chunks: more may follow. */
-  onMore(peer: PeerIdentity, envelope: Envelope): void {
+  onMore(peer: Speaker, envelope: Envelope): void {
     const { nonce, received } = readMore(envelope);
     const transfer = this.#transfers.get(peer.uid);
     if (transfer?.to.nonce === nonce) this.#send(transfer, received + chunkWindow);
   }
 
-  onChunk(peer: PeerIdentity, envelope: Envelope): void {
+  onChunk(peer: Speaker, envelope: Envelope): void {
     const { nonce, index, bytes } = readChunk(envelope);
     const { phase } = this.#manager.state;
     if (phase.kind !== 'becoming-host' || phase.attempt.nonce !== nonce) return;
@@ -121,10 +125,10 @@ export class HandOverSide {
       this.#assemblies.set(peer.uid, assembly);
     }
     assembly.add(index, bytes, this.#now);
-    this.#node.sendSystem(peer.address, moreEnvelope(this.#name, nonce, index + 1), peer.uid);
+    this.#relay.send(peer, moreEnvelope(this.#name, nonce, index + 1));
   }
 
-  onAnswer(peer: PeerIdentity, envelope: Envelope): void {
+  onAnswer(peer: Speaker, envelope: Envelope): void {
     const answer = readAnswer(envelope, this.#now);
     const { nonce, epochSeen, epochStarted } = answer;
     let verdict = answer.verdict;

@@ -13,6 +13,7 @@ import {
   onHandOverTimeout,
   onLeaseDenied,
   onLeaseGranted,
+  onReached,
   onResend,
   reconcileAttempt,
 } from './manager_becoming.ts';
@@ -116,6 +117,8 @@ function apply(draft: Draft, event: ManagerEvent): void {
       return;
     case 'request':
       return onRequest(draft, event.asker, event.epoch);
+    case 'reached':
+      return onReached(draft, event.uid);
     case 'withdrawn':
       return onWithdrawn(draft, event.uid, event.nonce);
     case 'answer':
@@ -221,6 +224,8 @@ function beginAttempt(draft: Draft): void {
     replies: new Map(),
     refusals: new Map(),
     asked: new Set(),
+    reached: new Map(),
+    repeats: 0,
     timedOut: false,
   };
   draft.enter({ kind: 'becoming-host', attempt });

@@ -41,21 +41,33 @@ export function reconcileAttempt(draft: Draft): void {
   }
 }
 
-/** Only silent members that nobody reaches may be passed over, never a slow, refusing or `down` one, and never with a lease. */
+/**
+ * Only silent members that nobody reaches may be passed over, never a slow, refusing or `down` one, nor one that another
+ * member has reached lately; and never with a lease.
+ */
 function mayHostAnyway(draft: Draft, attempt: Attempt, blockers: readonly Member[]): boolean {
   const { config } = draft.state;
   if (config.handOverPolicy !== 'host-anyway' || config.lease) return false;
   return blockers.every((member) =>
-    member.status !== 'down' && !member.reachable && attempt.replies.get(member.uid) === undefined
+    member.status !== 'down' && !member.reachable && attempt.replies.get(member.uid) === undefined &&
+    draft.now - (attempt.reached.get(member.uid) ?? -Infinity) > config.handOverTimeoutMs
   );
 }
 
-function request(draft: Draft, attempt: Attempt, member: Member): void {
+export function onReached(draft: Draft, uid: string): void {
+  const phase = draft.state.phase;
+  if (phase.kind !== 'becoming-host' || !phase.attempt.asked.has(uid)) return;
+  const reached = new Map(phase.attempt.reached).set(uid, draft.now);
+  draft.enter({ ...phase, attempt: { ...phase.attempt, reached } });
+}
+
+function request(draft: Draft, attempt: Attempt, member: Member, via?: Member): void {
   draft.effect({
     kind: 'request',
     to: { uid: member.uid, address: member.address },
     nonce: attempt.nonce,
     epoch: draft.nextEpoch(),
+    via: via && { uid: via.uid, address: via.address },
   });
 }
 
@@ -67,10 +79,16 @@ export function askNow(draft: Draft, attempt: Attempt, uid: string): void {
 export function onResend(draft: Draft): void {
   const phase = draft.state.phase;
   if (phase.kind !== 'becoming-host') return;
-  for (const member of couldHost(draft)) {
-    if (member.status !== 'down' && phase.attempt.replies.get(member.uid) !== 'clear') {
-      request(draft, phase.attempt, member);
-    }
+  const attempt = { ...phase.attempt, repeats: phase.attempt.repeats + 1 };
+  draft.enter({ ...phase, attempt });
+  const members = couldHost(draft).filter((member) => member.status !== 'down');
+  const answering = members.filter((member) => attempt.replies.has(member.uid));
+  for (const member of members) {
+    const reply = attempt.replies.get(member.uid);
+    if (reply === 'clear') continue;
+    // Each time through another one; a member that has answered by such a way answers by it again.
+    const others = reply === 'refused' ? [] : answering.filter((other) => other !== member);
+    request(draft, attempt, member, others[attempt.repeats % others.length]);
   }
   draft.setTimer('resend', draft.state.config.resendMs);
 }

@@ -25,7 +25,7 @@ import type { ResolvedStart } from './start_options.ts';
 export interface ManagerPort extends Omit<DeliveryHostPort, 'deliver'> {
   readonly system: ActorSystem;
   readonly node: MembershipNode;
-  sendRequest(to: Recipient, nonce: string, epoch: number): void;
+  sendRequest(to: Recipient, nonce: string, epoch: number, via: Recipient | undefined): void;
   sendWithdraw(to: Recipient, nonce: string): void;
   sendAnswer(to: Asker, verdict: Verdict, state: ManagerState): void;
   /** The phase, the epoch or what is published may be different now. */
@@ -126,7 +126,7 @@ export class ManagerShell {
   #carryOut(effect: ManagerEffect): void {
     switch (effect.kind) {
       case 'request':
-        return this.#port.sendRequest(effect.to, effect.nonce, effect.epoch);
+        return this.#port.sendRequest(effect.to, effect.nonce, effect.epoch, effect.via);
       case 'withdraw':
         return this.#port.sendWithdraw(effect.to, effect.nonce);
       case 'answer':

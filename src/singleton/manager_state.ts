@@ -54,6 +54,10 @@ export interface Attempt {
   readonly refusals: ReadonlyMap<string, number>;
   /** uids asked at least once. */
   readonly asked: ReadonlySet<string>;
+  /** By uid: when another member said last that it can reach it. */
+  readonly reached: ReadonlyMap<string, number>;
+  /** How often those that gave no answer were asked again. */
+  readonly repeats: number;
   readonly timedOut: boolean;
 }
 
@@ -127,6 +131,8 @@ export type ManagerEvent =
   | { readonly kind: 'leave' }
   | { readonly kind: 'self-down'; readonly why: string }
   | { readonly kind: 'request'; readonly asker: Asker; readonly epoch: number }
+  /** Another member can reach this one. */
+  | { readonly kind: 'reached'; readonly uid: string }
   /** The asker has given up the attempt: what it was offered, it will not use. */
   | { readonly kind: 'withdrawn'; readonly uid: string; readonly nonce: string }
   | {
@@ -171,7 +177,14 @@ export interface Recipient {
 }
 
 export type ManagerEffect =
-  | { readonly kind: 'request'; readonly to: Recipient; readonly nonce: string; readonly epoch: number }
+  | {
+    readonly kind: 'request';
+    readonly to: Recipient;
+    readonly nonce: string;
+    readonly epoch: number;
+    /** Through this member as well, since nothing has come back so far. */
+    readonly via: Recipient | undefined;
+  }
   | { readonly kind: 'withdraw'; readonly to: Recipient; readonly nonce: string }
   | { readonly kind: 'answer'; readonly to: Asker; readonly verdict: Verdict }
   | {

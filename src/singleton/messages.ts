@@ -58,6 +58,14 @@ export interface AcknowledgeMessage {
   readonly others: readonly number[];
 }
 
+/** `pass`: to the process `uid`; `from`: it is from the process `uid`; `reached`: that process can be reached. */
+export interface RelayMessage {
+  readonly name: string;
+  readonly step: 'pass' | 'from' | 'reached';
+  readonly uid: string;
+  readonly inner: Envelope | undefined;
+}
+
 export interface RefuseMessage {
   readonly name: string;
   readonly epoch: number;
@@ -65,9 +73,28 @@ export interface RefuseMessage {
   readonly hint: Address | undefined;
 }
 
+/** Everything singletons say to each other. */
+export const messageCodes = [
+  codes.handOverRequest,
+  codes.handOverAnswer,
+  codes.handOverWithdraw,
+  codes.relay,
+  codes.stateChunk,
+  codes.stateMore,
+  codes.streamOpen,
+  codes.streamOpened,
+  codes.deliver,
+  codes.acknowledge,
+  codes.refuse,
+];
+
+/** To be answered, or passed on, for names never heard of too. */
+export const questionCodes: ReadonlySet<number> = new Set([codes.handOverRequest, codes.relay, codes.streamOpen]);
+
 const verdictKinds = ['not-hosting', 'stopping', 'handed-over', 'refused'] as const;
 const openedVerdicts = ['continued', 'crash', 'announced'] as const;
 const refusals = ['not-host', 'epoch', 'gap'] as const;
+const relaySteps = ['pass', 'from', 'reached'] as const;
 const nonceChars = 128;
 
 export function requestEnvelope(message: RequestMessage): Envelope {
@@ -191,6 +218,21 @@ export function moreEnvelope(name: string, nonce: string, received: number): Env
 
 export function readMore(envelope: Envelope): { readonly nonce: string; readonly received: number } {
   return { nonce: textOf(envelope[2], nonceChars, 'nonce'), received: countOf(envelope[3], 'received') };
+}
+
+export function relayEnvelope({ name, step, uid, inner }: RelayMessage): Envelope {
+  return [codes.relay, name, relaySteps.indexOf(step), uid, inner ?? null];
+}
+
+export function readRelay(envelope: Envelope): RelayMessage {
+  const inner = envelope[4];
+  if (inner !== null && !(Array.isArray(inner) && Number.isSafeInteger(inner[0]))) fail('inner', inner, 'an envelope');
+  return {
+    name: nameOf(envelope[1]),
+    step: relaySteps[countOf(envelope[2], 'step')] ?? fail('step', envelope[2], 'a known step'),
+    uid: textOf(envelope[3], limits.uidChars, 'uid'),
+    inner: inner === null ? undefined : inner as unknown as Envelope,
+  };
 }
 
 export function openEnvelope(message: OpenMessage): Envelope {

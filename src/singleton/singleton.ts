@@ -18,6 +18,7 @@ import {
   withdrawEnvelope,
 } from './messages.ts';
 import { replyProblem } from './problem.ts';
+import { Relay, type Speaker } from './relay.ts';
 import { SingletonProxy } from './proxy.ts';
 import { SingletonRef } from './singleton_ref.ts';
 
@@ -35,6 +36,7 @@ export class Singleton {
   readonly manager: ManagerShell;
   readonly proxy: SingletonProxy;
   readonly ref: ActorRef<any>;
+  readonly relay: Relay;
   readonly #port: SingletonPort;
   readonly #side: HostSide;
   readonly #handOver: HandOverSide;
@@ -47,8 +49,8 @@ export class Singleton {
     this.manager = new ManagerShell(name, {
       system,
       node,
-      sendRequest: (to, nonce, epoch) => this.#handOver.request(to, nonce, epoch),
-      sendWithdraw: (to, nonce) => node.sendSystem(to.address, withdrawEnvelope(name, nonce), to.uid),
+      sendRequest: (to, nonce, epoch, via) => this.#handOver.request(to, nonce, epoch, via),
+      sendWithdraw: (to, nonce) => this.relay.send(to, withdrawEnvelope(name, nonce)),
       sendAnswer: (to, verdict, state) => this.#handOver.answer(to, verdict, state),
       acknowledge: (stream, prefix, others) => this.#side.acknowledge(stream, prefix, others),
       resume: (stream) => this.#side.resume(stream),
@@ -57,7 +59,8 @@ export class Singleton {
       hosting: () => this.#side.announce(),
       leaveDone: () => port.leaveDone(),
     }, before?.manager.state);
-    this.#handOver = new HandOverSide(name, node, this.manager);
+    this.relay = new Relay(name, node, (uid) => this.manager.feed({ kind: 'reached', uid }));
+    this.#handOver = new HandOverSide(name, node, this.manager, this.relay);
     this.#side = new HostSide({
       name,
       node,
@@ -105,9 +108,35 @@ export class Singleton {
   onMemberGone(uid: string): void {
     this.#side.forget(uid);
     this.#handOver.forget(uid);
+    this.relay.forget(uid);
   }
 
   onMessage(peer: PeerIdentity, envelope: Envelope, bytes: number): void {
+    switch (envelope[0]) {
+      case codes.relay: {
+        const received = this.relay.receive(peer, envelope);
+        return received && this.#onHandOver(received.from, received.inner);
+      }
+      case codes.streamOpen:
+        return this.#side.onOpen(peer, readOpen(envelope));
+      case codes.streamOpened:
+        return this.proxy.onOpened(peer.uid, peer.address, readOpened(envelope));
+      case codes.deliver:
+        return this.#side.onDeliver(peer, envelope, bytes);
+      case codes.acknowledge: {
+        const { prefix, others } = readAcknowledge(envelope);
+        return this.proxy.onAcknowledge(prefix, others);
+      }
+      case codes.refuse:
+        return this.proxy.onRefuse(peer.uid, readRefuse(envelope));
+      default:
+        this.relay.direct(peer.uid);
+        this.#onHandOver(peer, envelope);
+    }
+  }
+
+  /** Directly, or through another member. */
+  #onHandOver(peer: Speaker, envelope: Envelope): void {
     switch (envelope[0]) {
       case codes.handOverRequest: {
         const { nonce, epoch } = readRequest(envelope);
@@ -121,18 +150,6 @@ export class Singleton {
         return this.#handOver.onChunk(peer, envelope);
       case codes.stateMore:
         return this.#handOver.onMore(peer, envelope);
-      case codes.streamOpen:
-        return this.#side.onOpen(peer, readOpen(envelope));
-      case codes.streamOpened:
-        return this.proxy.onOpened(peer.uid, peer.address, readOpened(envelope));
-      case codes.deliver:
-        return this.#side.onDeliver(peer, envelope, bytes);
-      case codes.acknowledge: {
-        const { prefix, others } = readAcknowledge(envelope);
-        return this.proxy.onAcknowledge(prefix, others);
-      }
-      case codes.refuse:
-        return this.proxy.onRefuse(peer.uid, readRefuse(envelope));
     }
   }
 }

@@ -10,10 +10,10 @@ import type { Lease } from '../coordination/lease.ts';
 import { limits } from '../limits.ts';
 import type { PeerIdentity } from '../transport/contract.ts';
 import type { Envelope } from '../transport/peers_contract.ts';
-import { codes } from '../wire/codes.ts';
 import { defaultManagerConfig, hasInstance } from './manager.ts';
 import type { ManagerConfig } from './manager_state.ts';
 import { Singleton } from './singleton.ts';
+import { messageCodes, questionCodes } from './messages.ts';
 import type { ResolvedStart } from './start_options.ts';
 
 /** A call that the present state does not allow. */
@@ -47,19 +47,6 @@ export interface SingletonSetPort {
 
 /** How often a leaving node looks whether its messages have been acknowledged. */
 const leaveLookMs = 5;
-
-const messageCodes = [
-  codes.handOverRequest,
-  codes.handOverAnswer,
-  codes.handOverWithdraw,
-  codes.stateChunk,
-  codes.stateMore,
-  codes.streamOpen,
-  codes.streamOpened,
-  codes.deliver,
-  codes.acknowledge,
-  codes.refuse,
-];
 
 export class SingletonSet {
   readonly #port: SingletonSetPort;
@@ -184,7 +171,7 @@ export class SingletonSet {
       if (known) return known.onMessage(peer, envelope, bytes);
       // Questions are answered for names never heard of; nothing else about them concerns this node. Others cannot use up
       // the room for the names of this node itself.
-      if (envelope[0] === codes.handOverRequest || envelope[0] === codes.streamOpen) {
+      if (questionCodes.has(envelope[0])) {
         if (this.#singletons.size < limits.singletons / 2) this.#create(name).onMessage(peer, envelope, bytes);
       }
     } catch (error) {

@@ -22,6 +22,8 @@ const attempt = {
   replies: new Map(),
   refusals: new Map(),
   asked: new Set(['a', 'c']),
+  reached: new Map(),
+  repeats: 0,
   timedOut: false,
 };
 const instance = { epoch: 5, plannedSince: 5 };
@@ -76,6 +78,7 @@ export const events: Readonly<Record<string, ManagerEvent>> = {
   'request, older member': ask('a'),
   'request, younger member': ask('c'),
   'request, stranger': ask('z'),
+  'reached': { kind: 'reached', uid: 'a' },
   'withdrawn': { kind: 'withdrawn', uid: 'a', nonce: 'a/1' },
   'answer not-hosting': answer({ kind: 'not-hosting' }),
   'answer stopping': answer({ kind: 'stopping' }),

@@ -54,6 +54,15 @@ test('P38: every hand-over message survives its way over the wire', () => {
   }
   const chunk = { name: 'x', nonce: 'n', index: 0, bytes: new Uint8Array([1]) };
   assertEquals(messages.readChunk(messages.chunkEnvelope(chunk)), chunk);
+  for (const step of ['pass', 'from', 'reached'] as const) {
+    const relay = {
+      name: 'x',
+      step,
+      uid: 'u',
+      inner: step === 'reached' ? undefined : messages.requestEnvelope(request),
+    };
+    assertEquals(messages.readRelay(messages.relayEnvelope(relay)), relay);
+  }
 });
 
 test('R36: what is malformed is refused with the field, and never read half', () => {
