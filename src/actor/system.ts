@@ -57,6 +57,8 @@ const optionRules: Rules<ActorSystemOptions> = {
   shutdownTimeoutMs: rules.durationMs(0),
 };
 
+const askRoot = '/temp/';
+
 /** The parent of top-level actors. */
 class Guardian extends Actor<unknown> {
   override onReceive(message: unknown): void {
@@ -175,8 +177,9 @@ export class ActorSystem {
 
   /** The local actor at exactly this path (`/user/a/b`); undefined when there is none, or when it is spelled otherwise. */
   resolve(path: string): ActorRef<any> | undefined {
+    // Every reply comes this way. Names of asks hold no slash, so nothing else is found here.
+    if (path.startsWith(askRoot)) return this.asks.find(path.slice(askRoot.length));
     const [root, ...names] = splitPath(path) ?? [];
-    if (root === 'temp') return names.length === 1 && names[0] !== undefined ? this.asks.find(names[0]) : undefined;
     if (root === 'user') return descend(this.userGuardian, names)?.ref;
     return root === 'system' ? descend(this.systemGuardian, names)?.ref : undefined;
   }

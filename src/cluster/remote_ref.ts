@@ -47,21 +47,25 @@ export function isReachable(localPath: string): boolean {
 }
 
 export class RemoteRef<T = unknown> extends ActorRef<T> implements RemoteTarget {
-  readonly path: string;
   readonly incarnation: number;
   readonly address: Address;
   readonly uid: string;
   readonly localPath: string;
   private readonly owner: RemoteSender;
+  private knownPath: string | undefined = undefined;
 
   constructor(target: RemoteTarget, owner: RemoteSender) {
     super();
-    this.path = remotePath(target);
     this.incarnation = target.incarnation;
     this.address = target.address;
     this.uid = target.uid;
     this.localPath = target.localPath;
     this.owner = owner;
+  }
+
+  /** Made when somebody asks: most senders are only replied to. */
+  get path(): string {
+    return this.knownPath ??= remotePath(this);
   }
 
   tell(message: T, sender?: ActorRef<any>): void {

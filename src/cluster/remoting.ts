@@ -171,7 +171,7 @@ export class Remoting implements RemoteSender, RefProvider {
   }
 
   /** Actors of this node go without address: the receiver knows whose link it is. */
-  private senderField(sender: ActorRef<any> | undefined): unknown {
+  senderField(sender: ActorRef<any> | undefined): unknown {
     if (sender === undefined) return null;
     const wire = this.toWire(sender);
     return wire !== undefined && wire[1] === this.uid ? [wire[2], wire[3]] : sender;
@@ -263,7 +263,7 @@ export class Remoting implements RemoteSender, RefProvider {
     this.system.deadLetters.publish({ message, sender, recipient: path, reason: 'no-such-actor' });
   }
 
-  private senderFrom(peer: PeerIdentity, from: unknown): ActorRef<any> | undefined {
+  senderFrom(peer: Pick<PeerIdentity, 'address' | 'uid'>, from: unknown): ActorRef<any> | undefined {
     if (from instanceof ActorRef) return from;
     const own = senderOf(from);
     if (own === undefined) return undefined;

@@ -15,6 +15,8 @@ export interface HostSidePort {
   readonly host: DeliveryHost;
   /** The sender's side on this same node. */
   readonly proxy: () => SingletonProxy;
+  /** The sender that another node has put into a delivery. */
+  readonly senderFrom: (peer: PeerIdentity, field: unknown) => Sender;
   /** Messages of this node are copied for the instance, as if they came from another one. */
   readonly copies: () => boolean;
 }
@@ -121,7 +123,7 @@ export class HostSide implements LocalHost {
     const { host } = this.#port;
     const epoch = countOf(envelope[2], 'epoch');
     const seq = countOf(envelope[3], 'sequence number');
-    const sender = (envelope[5] ?? undefined) as Sender;
+    const sender = this.#port.senderFrom(peer, envelope[5]);
     if (host.epoch !== epoch) {
       const other = hostOf(this.#port.node.view(), this.#port.name);
       if (this.#refused.get(peer.uid) === epoch) return;

@@ -44,6 +44,8 @@ export interface ProxyPort {
   readonly name: string;
   readonly node: MembershipNode;
   readonly local: LocalHost;
+  /** A sender in the form in which it goes to another node. */
+  senderField(sender: Sender): unknown;
   deadLetter(message: unknown, sender: Sender, reason: LostReason, detail: string): void;
 }
 
@@ -225,7 +227,7 @@ export class SingletonProxy implements StreamPort {
         target.epoch,
         seq,
         repeat ? 1 : 0,
-        sender ?? null,
+        this.#port.senderField(sender),
         message,
       ],
       target.uid,

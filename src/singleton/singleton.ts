@@ -66,6 +66,7 @@ export class Singleton {
       node,
       host: this.manager.host,
       proxy: () => this.proxy,
+      senderFrom: (peer, field) => system.refProvider.senderFrom(peer, field),
       copies: () => this.manager.start?.localMessages === 'copied',
     });
     this.proxy = new SingletonProxy(
@@ -73,6 +74,7 @@ export class Singleton {
         name,
         node,
         local: this.#side,
+        senderField: (sender) => system.refProvider.senderField(sender),
         deadLetter: (message, sender, reason, detail) =>
           system.deadLetters.publish({ message, sender, reason, detail, recipient: `singleton ${name}` }),
       },

@@ -47,6 +47,7 @@ function proxyOnSelf() {
     name: 'x',
     node,
     local: { open: () => undefined, offer: () => 'stale', copies: false },
+    senderField: (sender) => sender ?? null,
     deadLetter: (message) => dead.push(message),
   });
   return { proxy, environment, opens, sent, dead, known };
