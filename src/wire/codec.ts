@@ -78,9 +78,11 @@ export class Codec {
   private readonly maxBytes: number;
   private readonly byClass = new Map<unknown, ClassCodec>();
   private readonly byName = new Map<string, ClassCodec>();
+  private readonly inspection: Inspection;
 
   constructor(options: CodecOptions = {}) {
     this.refs = options.refs;
+    this.inspection = new Inspection(this.refs, this.byClass);
     this.maxBytes = options.maxBytes ?? limits.messageBytes;
     for (const codec of options.classes ?? []) this.register(codec);
   }
@@ -110,7 +112,7 @@ export class Codec {
     if (encoding) throw new SerializationError('', 'is being sent from inside a getter or codec of another message');
     encoding = true;
     try {
-      const found = new Inspection(this.refs, this.byClass);
+      const found = this.inspection;
       found.visit(value);
       if (found.bytes > this.maxBytes) throw new MessageTooLargeError(found.bytes, this.maxBytes);
       const bytes = rawEncoder.encode(found.special ? new Rebuild(found).value(value) : value, RESET_BUFFER);
@@ -126,6 +128,7 @@ export class Codec {
       throw new SerializationError('', `cannot be encoded: ${describe(error)}`, error);
     } finally {
       encoding = false;
+      this.inspection.reset();
     }
   }
 

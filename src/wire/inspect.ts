@@ -67,12 +67,29 @@ export class Inspection {
   private readonly classes: ReadonlyMap<unknown, ClassCodec>;
   private readonly open: object[] = [];
   private readonly keys: (string | number)[] = [];
-  private readonly few: object[] = [];
+  /** The objects seen so far, as long as they are few: `fewCount` of them. */
+  private readonly few: (object | undefined)[] = [];
+  private fewCount = 0;
   private many: Set<object> | undefined = undefined;
 
   constructor(refs: RefResolver | undefined, classes: ReadonlyMap<unknown, ClassCodec>) {
     this.refs = refs;
     this.classes = classes;
+  }
+
+  /** Ready for another value, with nothing kept of the last one: making an inspection anew costs more than using it. */
+  reset(): void {
+    this.special = false;
+    this.depth = 0;
+    this.bytes = 0;
+    this.items = 0;
+    this.shared = undefined;
+    this.replacements = undefined;
+    this.many = undefined;
+    for (let i = 0; i < this.fewCount; i++) this.few[i] = undefined;
+    this.fewCount = 0;
+    if (this.open.length > 0) this.open.length = 0;
+    if (this.keys.length > SMALL) this.keys.length = 0;
   }
 
   /** @throws SerializationError */
@@ -247,9 +264,11 @@ export class Inspection {
 
   private seenBefore(value: object): boolean {
     if (this.many === undefined) {
-      if (this.few.includes(value)) return true;
-      this.few.push(value);
-      if (this.few.length > SMALL) this.many = new Set(this.few);
+      const { few, fewCount } = this;
+      for (let i = 0; i < fewCount; i++) if (few[i] === value) return true;
+      few[fewCount] = value;
+      this.fewCount = fewCount + 1;
+      if (this.fewCount > SMALL) this.many = new Set(few as object[]);
       return false;
     }
     if (this.many.has(value)) return true;
