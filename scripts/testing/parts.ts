@@ -39,7 +39,7 @@ interface TestPart {
   readonly serial: boolean;
 }
 
-const elsewhere = /^test\/(e2e|sim|pack|types)\/|^test\/tidy_test\.ts$/;
+const elsewhere = /^test\/(docs|e2e|sim|pack|types)\/|^test\/tidy_test\.ts$/;
 
 const testParts: readonly TestPart[] = [
   {
@@ -71,6 +71,13 @@ const testParts: readonly TestPart[] = [
     serial: true,
   },
   {
+    name: 'docs',
+    takes: (path) => path.startsWith('test/docs/'),
+    runtimes: ['node'],
+    timeoutMs: 4 * minute,
+    serial: true,
+  },
+  {
     name: 'pack',
     takes: (path) => path.startsWith('test/pack/'),
     runtimes: ['node'],
@@ -80,7 +87,7 @@ const testParts: readonly TestPart[] = [
 ];
 
 /** The order in which parts run: the quick ones that find most first. */
-export const partNames: readonly string[] = ['types', 'tidy', 'fmt', 'lint', 'unit', 'sim', 'e2e', 'pack'];
+export const partNames: readonly string[] = ['types', 'tidy', 'fmt', 'lint', 'unit', 'sim', 'e2e', 'docs', 'pack'];
 
 export function listParts(tools: Tools, choice: Choice): Part[] {
   const parts = [...checkParts(tools), ...testParts.flatMap((part) => runsOf(part, tools, choice))];
