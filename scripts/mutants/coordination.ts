@@ -1,4 +1,4 @@
-/** Deliberate faults in leases and in the registration of spawned singletons (rules 16 to 19). */
+/** Deliberate faults in leases (rules 16 to 18). */
 import type { Mutant } from './mutant.ts';
 
 const profiles = ['lease'];

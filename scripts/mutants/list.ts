@@ -4,12 +4,14 @@ import { deliveryMutants } from './delivery.ts';
 import { hostingMutants } from './hosting.ts';
 import { membershipMutants } from './membership.ts';
 import type { Mutant } from './mutant.ts';
+import { spawnMutants } from './spawn.ts';
 
 export const mutants: readonly Mutant[] = [
   ...membershipMutants,
   ...hostingMutants,
   ...deliveryMutants,
   ...coordinationMutants,
+  ...spawnMutants,
 ];
 
 /** What each rule is about, in the words of the table. */
@@ -32,4 +34,5 @@ export const rules: Readonly<Record<number, string>> = {
   16: 'lease deadline and fence',
   17: 'quorum lease',
   18: 'renewal and retry',
+  19: 'registrations of spawned singletons',
 };

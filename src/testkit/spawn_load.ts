@@ -59,8 +59,12 @@ export function drawSpawns({ random, addresses, profile }: RunContext): SpawnSet
 }
 
 /** Mostly the same kind for a name, so that calls agree; sometimes another, so that they do not. */
-export function drawSpawn(random: Prng, settings: SpawnSettings, mark: string): SpawnedProps {
-  const name = random.pick(settings.names);
+export function drawSpawn(
+  random: Prng,
+  settings: SpawnSettings,
+  mark: string,
+  name: string = random.pick(settings.names),
+): SpawnedProps {
   const usual = settings.names.indexOf(name);
   const at = random.chance(0.75) ? usual : random.integer(0, spawnedKinds.length * 2 - 1);
   const kind = spawnedKinds[at % spawnedKinds.length]!.name;

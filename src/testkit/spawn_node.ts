@@ -166,8 +166,9 @@ export class SpawnNode {
     }
   }
 
-  #spawn(): void {
-    const wanted = drawSpawn(this.#random, this.#run.settings, `${sender(this.process)}#${++this.#calls}`);
+  #spawn(given?: string): void {
+    const mark = `${sender(this.process)}#${++this.#calls}`;
+    const wanted = drawSpawn(this.#random, this.#run.settings, mark, given);
     const { name, kind, role } = wanted;
     const options = { ...callOptions, props: wanted, ...(role === undefined ? {} : { role }) };
     const end = this.#run.books.spawning(wanted);
@@ -177,11 +178,18 @@ export class SpawnNode {
   #despawn(name: string): void {
     if (!this.#run.settings.removes) return;
     const end = this.#run.books.removing(name);
-    this.#follow(`despawn ${name}`, this.#assembly.registry.despawn(name, callOptions), end);
+    // Often it is wanted again at once, so that some nodes hear of both together.
+    const after = () => void (this.#loaded && this.#random.chance(0.5) && this.#spawn(name));
+    this.#follow(`despawn ${name}`, this.#assembly.registry.despawn(name, callOptions), end, after);
   }
 
   /** Notes how a call ends. */
-  #follow(what: string, call: Promise<unknown>, end: (how: CallEnd, view: MembershipView) => void): void {
+  #follow(
+    what: string,
+    call: Promise<unknown>,
+    end: (how: CallEnd, view: MembershipView) => void,
+    after: () => void = () => {},
+  ): void {
     const { world, name: node } = this.process;
     world.record('call', node, what);
     this.pending++;
@@ -190,6 +198,7 @@ export class SpawnNode {
         world.record('done', node, what);
         this.#run.count(what.startsWith('spawn') ? 'spawned' : 'despawned');
         end('done', this.membership.view());
+        after();
       },
       (error: unknown) => {
         if (!(error instanceof SpawnError)) return world.fail(new SimulationError('spawn', showValue(error)));

@@ -9,7 +9,7 @@ import { registrationValue, spawnKey } from '../../src/singleton/spawn_registrat
 import { ManualEnvironment } from '../../src/testkit/manual_environment.ts';
 import { MemoryCluster } from '../facade/memory_cluster.ts';
 import { member, viewOf } from './manager_world.ts';
-import { clusterOf, count, failure, Scheduler, singletonOf } from './spawn_world.ts';
+import { clusterOf, count, failure, Reporter, Scheduler, singletonOf } from './spawn_world.ts';
 
 describe('spawn', () => {
   test('from any node: it runs on the oldest, with its props, and every node reaches it, later ones too', async () => {
@@ -23,6 +23,20 @@ describe('spawn', () => {
       cluster.nodes[0]!.address,
     );
     assertEquals([count.live, count.peak], [1, 1]);
+  });
+
+  test('G1, G10: two kinds from two nodes both run, a third node reaches them, and the first again from elsewhere is one lookup', async () => {
+    const cluster = await clusterOf(3);
+    await cluster.pass(1_000);
+    const spawned = [singletonOf(cluster, 0).spawn('one', Scheduler), singletonOf(cluster, 1).spawn('two', Reporter)];
+    await cluster.get(Promise.all(spawned));
+    for (const name of ['one', 'two']) {
+      const where = await cluster.get(singletonOf(cluster, 2).ref<'where'>(name).ask('where'));
+      assertEquals(where, cluster.nodes[0]!.address);
+    }
+    await cluster.get(singletonOf(cluster, 1).spawn('one', Scheduler, { retries: 1 }));
+    await cluster.pass(500);
+    assertEquals([count.live, count.peak], [2, 2]);
   });
 
   test('G18: fifteen calls at once from all nodes give one instance and one ref', async () => {
@@ -59,7 +73,7 @@ describe('spawn', () => {
     await cluster.until(() => count.live === 1);
   });
 
-  test('a role places it on the oldest member that carries it, and is part of its identity', async () => {
+  test('G7, G27: a role places it on the oldest member that carries it, and is part of its identity', async () => {
     const cluster = await clusterOf(1);
     await cluster.join({ kinds: [Scheduler], roles: ['edge'] });
     await cluster.join({ kinds: [Scheduler], roles: ['edge'] });
@@ -80,7 +94,7 @@ describe('spawn', () => {
 });
 
 describe('refusals', () => {
-  test('two names for one kind at one moment: one wins, the other is told the winner', async () => {
+  test('G1: two names for one kind at one moment: one wins, the other is told the winner', async () => {
     const cluster = await clusterOf(3);
     const outcomes = await cluster.get(
       Promise.allSettled([
@@ -99,7 +113,7 @@ describe('refusals', () => {
     assertStringIncludes(error.message, outcomes[0]!.status === 'fulfilled' ? "'a'" : "'b'");
   });
 
-  test('the same errors from the leader and from any other node', async () => {
+  test('G3–G6: the same errors from the leader and from any other node', async () => {
     const cluster = await clusterOf(2);
     cluster.nodes[0]!.system.spawn(Scheduler as never, 'taken');
     for (const at of [0, 1]) {
@@ -127,7 +141,7 @@ describe('refusals', () => {
     assertEquals(await cluster.get(ref.ask('where')), cluster.nodes[1]!.address);
   });
 
-  test('bad names, bad options, an abort, and no cluster', async () => {
+  test('G2: bad names, bad options, an abort, and no cluster', async () => {
     const cluster = await clusterOf(1);
     const singleton = singletonOf(cluster, 0);
     for (const name of ['', 'a/b', 'x'.repeat(256), '..']) {

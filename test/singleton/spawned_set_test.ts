@@ -60,7 +60,7 @@ describe('what is registered runs', () => {
     assertEquals([error.code, count.live], ['actor-already-exists', 1]);
   });
 
-  test('G19: its supervisor goes wherever it goes', async () => {
+  test('G19, G24: its supervisor goes wherever it goes', async () => {
     const cluster = await clusterOf(2);
     const options = { supervisor: { directive: 'resume' as const }, props: 5 };
     const ref = await cluster.get(singletonOf(cluster, 1).spawn('jobs', Scheduler, options));
@@ -96,7 +96,31 @@ describe('what is registered runs', () => {
 });
 
 describe('what is registered stays', () => {
-  test('when the leader dies in the middle of the call', async () => {
+  test('G26, G28, G30: its host restarts at the same address: one instance, elsewhere, and the newcomer may host it later', async () => {
+    const cluster = await clusterOf(3);
+    const [a, b] = cluster.nodes.map((node) => node.address) as [string, string];
+    const ref = await cluster.get(singletonOf(cluster, 2).spawn('jobs', Scheduler, { props: 'p' }));
+    assertEquals(await cluster.get(ref.ask('where')), a);
+    cluster.network.crash(a);
+    // The instance in the crashed process is counted no more.
+    count.live -= 1;
+    const seeds = [b];
+    const again = cluster.join({
+      kinds: [Scheduler, Reporter],
+      seeds,
+      transport: (identity) => cluster.network.transport({ address: a, ...identity }),
+    });
+    await cluster.get(again);
+    assertEquals(await cluster.get(ref.ask('where')), b);
+    await cluster.until(() => count.live === 1);
+    const survivors = cluster.nodes.filter((node) => node.address === b || node.system === cluster.nodes[2]!.system);
+    for (const node of survivors) await cluster.leave(node);
+    const newcomer = cluster.nodes.at(-1)!;
+    assertEquals(await cluster.get(newcomer.cluster.singleton.ref<'where'>('jobs').ask('where')), a);
+    assertEquals(await cluster.get(newcomer.cluster.singleton.ref<'props'>('jobs').ask('props')), 'p');
+  });
+
+  test('G15, G16: when the leader dies in the middle of the call', async () => {
     const cluster = await clusterOf(3);
     const call = singletonOf(cluster, 2).spawn('jobs', Scheduler, { retries: 8 });
     cluster.network.crash(cluster.nodes[0]!.address);
@@ -187,7 +211,7 @@ describe('what may be registered', () => {
     ]);
   });
 
-  test('a registration is the same after any number of journeys', () => {
+  test('G25: a registration is the same after any number of journeys', () => {
     const wanted = { name: 'a', kind: 'k', role: undefined, settings: {} };
     for (
       const props of [undefined, null, -0, 2 ** 53, 1e300, '\ud800', [undefined], { a: undefined }, new Float64Array(2)]
@@ -201,7 +225,7 @@ describe('what may be registered', () => {
     }
   });
 
-  test('settings of this version are kept, of a later one left out, wrong ones refused', () => {
+  test('G25: settings of this version are kept, of a later one left out, wrong ones refused', () => {
     const supervisor = { directive: 'restart', maxRestarts: 2, withinMs: 5, backoff: { minMs: 1, maxMs: 2 } } as const;
     const settings = { delivery: 'at-least-once', overflow: 'fail-ask', bufferSize: 7, supervisor } as const;
     assertEquals(settingsOf({ ...settings, later: 1 } as never), settings);

@@ -114,7 +114,7 @@ describe('the caller', () => {
     assertEquals(end(), undefined);
   });
 
-  test('an old leader that does not know the request: no answer, which may be retried', async () => {
+  test('G16: an old leader that does not know the request: no answer, which may be retried', async () => {
     const node = new FakeNode('b');
     const end = node.spawn();
     await node.environment.elapse(6_999);
@@ -272,7 +272,7 @@ describe('the leader', () => {
     await node.environment.elapse(10_000);
   });
 
-  test('G9: no majority: an error that may be retried; the next attempt finds it and asks again', async () => {
+  test('G9, G10, G12: no majority: an error that may be retried; the next attempt finds it and asks again', async () => {
     const node = new FakeNode('a');
     const first = node.spawn();
     await node.environment.elapse(3_001);
