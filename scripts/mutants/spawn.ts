@@ -22,4 +22,14 @@ export const spawnMutants: readonly Mutant[] = [
     program: 'spawn',
     profiles: ['calm', 'mixed'],
   },
+  {
+    name: 'registered-anew-runs-on',
+    rule: 19,
+    what: 'a node that has missed a removal goes on with what was registered before',
+    file: 'src/singleton/spawned_set.ts',
+    find: 'if (now?.version === entry.version && now.by === entry.by) continue;',
+    replace: 'if (readRegistration(now) !== undefined) continue;',
+    program: 'spawn',
+    profiles: ['pause', 'links', 'mixed'],
+  },
 ];
