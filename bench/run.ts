@@ -4,6 +4,7 @@
  *     npm run bench -- [--runtime bun,deno,node] [--only local,heap,remote,moves,start,steps] [--json FILE] [--plots FOLDER]
  *     npm run bench:check -- [the same]   compares with docs/performance.json and reports what has become a fifth worse
  *
+ * `--peers FOLDER` measures other libraries too, from a folder that has them installed (see `peers.ts`).
  * Compare ratios, not machines: each row stands beside a limit measured in the same run.
  */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -59,6 +60,9 @@ const collecting: Readonly<Record<string, readonly string[]>> = {
   node: ['--expose-gc'],
 };
 
+/** What peers need to be loaded from a folder of their own. */
+const ofPeers: Readonly<Record<string, readonly string[]>> = { deno: ['--allow-read', '--allow-env'] };
+
 const parts: Readonly<Record<string, (runtime: string) => Promise<Row[]>>> = {
   local: (runtime) => rowsOf(runtime, 'bench/local.ts'),
   heap: (runtime) => rowsOf(runtime, 'bench/heap.ts', [], collecting[runtime]),
@@ -76,6 +80,7 @@ interface Choice {
   readonly json: string | undefined;
   readonly plots: string | undefined;
   readonly check: boolean;
+  readonly peers: string | undefined;
 }
 
 function readChoice(): Choice {
@@ -86,6 +91,7 @@ function readChoice(): Choice {
       json: { type: 'string' },
       plots: { type: 'string' },
       check: { type: 'boolean', default: false },
+      peers: { type: 'string' },
     },
   });
   const among = (option: string, text: string, allowed: readonly string[]): string[] => {
@@ -100,6 +106,7 @@ function readChoice(): Choice {
     json: values.json,
     plots: values.plots,
     check: values.check,
+    peers: values.peers,
   };
 }
 
@@ -119,6 +126,9 @@ async function main(): Promise<void> {
   for (const runtime of choice.runtimes) {
     const rows: Row[] = [];
     for (const name of choice.only) rows.push(...await parts[name]!(runtime));
+    if (choice.peers !== undefined) {
+      rows.push(...await rowsOf(runtime, 'bench/peers.ts', [choice.peers], ofPeers[runtime]));
+    }
     table.push({ runtime, rows });
     print(table.at(-1)!);
   }
