@@ -79,6 +79,41 @@ export const limits = {
   pathChars: 4_096,
   /** Asks in flight per node. */
   asks: 100_000,
+  /** Callers from outside (`Cluster.connect`) with a proven token, per node; more get 503. */
+  callers: 1_000,
+  /** Callers that have not proved a token yet, per node; one more ends the oldest of them. */
+  callerHandshakes: 128,
+  /** Entries of `ClusterOptions.callers`; tokens of one entry; singletons one entry names. */
+  callerGrants: 32,
+  callerTokens: 8,
+  callerSingletons: 100,
+  /** One message of a caller, encoded; and one frame on its connection, in both directions. */
+  callerMessageBytes: 256 * 1024,
+  callerFrameBytes: 320 * 1024,
+  /** Unacknowledged messages of one caller to one singleton. */
+  callerWindow: 1_024,
+  /** Messages per second from one caller unless its grant says otherwise; each begun 4 KiB counts as one more. */
+  callerRate: 1_000,
+  callerRateMax: 100_000,
+  callerRateBytes: 4_096,
+  /** Waiting for one caller that reads slowly; beyond it its connection ends, and it connects again. */
+  callerQueueMessages: 10_000,
+  callerQueueBytes: 4 * 1024 * 1024,
+  /** A caller says something at least this often; three such times of silence end a connection, on both sides. */
+  callerPingMs: 5_000,
+  /** How long a host remembers what it handled for a caller that it hears nothing of. */
+  callerGraceMs: 10 * 60_000,
+  /** Callers a node remembers: their way back, and per singleton their duplicate filters. */
+  callersRemembered: 5_000,
+  /** Waits of a caller between connections: the first, and the longest. */
+  callerRetryMs: 100,
+  callerRetryMaxMs: 5_000,
+  /** A caller whose messages make no progress for this long tries another node. */
+  callerStallMs: 15_000,
+  /** Addresses a caller may connect to; receivers it may have; singletons it may use. */
+  callerUrls: 64,
+  callerReceivers: 10_000,
+  callerNames: 1_000,
   /** Messages in one mailbox from which on a warning is logged. */
   mailboxWarning: 10_000,
   /** Messages one actor may stash, unless its spawn options say otherwise. */

@@ -1,13 +1,21 @@
 /** Bun: `Bun.serve` with its own WebSockets, the global `WebSocket` as client. */
 /// <reference types="bun-types" />
 import type { ServerWebSocket } from 'bun';
-import type { DialOptions, Listener, ListenOptions, Runtime } from '../../src/transport/runtime.ts';
+import type { DialOptions, Listener, ListenOptions, Runtime, UpgradeEndpoint } from '../../src/transport/runtime.ts';
 import { listenFailure } from '../shared/listen_failure.ts';
 import { ManagedSocket } from '../shared/managed_socket.ts';
 import { processMeans } from '../shared/process_means.ts';
 import { settledWithin, SocketSet } from '../shared/socket_set.ts';
 import { probeTcp } from '../shared/tcp_probe.ts';
-import { badRequest, guardedFetch, pathOf, refusalResponse, upgradeRefusal } from '../shared/upgrade.ts';
+import {
+  admittingWhile,
+  badRequest,
+  endpointFor,
+  guardedFetch,
+  pathOf,
+  refusalResponse,
+  upgradeRefusal,
+} from '../shared/upgrade.ts';
 import { dialWebSocket, type WebSocketLike } from '../shared/web_socket_dial.ts';
 
 /**
@@ -24,13 +32,14 @@ const openState = 1;
 
 interface SocketData {
   readonly remote: string;
+  readonly endpoint: UpgradeEndpoint;
   managed: ManagedSocket | undefined;
 }
 
 async function listen(options: ListenOptions): Promise<Listener> {
   const sockets = new SocketSet();
   let accepting = true;
-  const admitting = { ...options, admit: () => accepting && options.admit() };
+  const admitting = admittingWhile(() => accepting, options);
   let server: ReturnType<typeof serve>;
   try {
     server = serve(options, admitting, sockets);
@@ -62,11 +71,13 @@ function serve(options: ListenOptions, admitting: ListenOptions, sockets: Socket
     fetch(request, server) {
       const path = pathOf(request.url);
       if (path === undefined) return badRequest();
-      if (path !== options.socketPath) return guardedFetch(options.fetch, absolute(request, path));
-      const refusal = upgradeRefusal(admitting, (name) => request.headers.get(name));
+      const endpoint = endpointFor(admitting, path);
+      if (endpoint === undefined) return guardedFetch(options.fetch, absolute(request, path));
+      const refusal = upgradeRefusal(endpoint, (name) => request.headers.get(name));
       if (refusal !== undefined) return refusalResponse(refusal);
-      const data: SocketData = { remote: server.requestIP(request)?.address ?? '', managed: undefined };
-      const headers = { 'sec-websocket-protocol': options.subprotocol };
+      const remote = server.requestIP(request)?.address ?? '';
+      const data: SocketData = { remote, endpoint, managed: undefined };
+      const headers = { 'sec-websocket-protocol': endpoint.subprotocol };
       return server.upgrade(request, { data, headers }) ? undefined : new Response('bad upgrade\n', { status: 400 });
     },
     websocket: {
@@ -82,7 +93,7 @@ function serve(options: ListenOptions, admitting: ListenOptions, sockets: Socket
         const managed = manage(socket, options.maxFrameBytes);
         socket.data.managed = managed;
         sockets.add(managed);
-        options.onSocket(managed, socket.data.remote);
+        socket.data.endpoint.onSocket(managed, socket.data.remote);
       },
       message(socket, message) {
         if (typeof message === 'string') socket.data.managed?.receivedText();

@@ -3,7 +3,15 @@ import type { Listener, ListenOptions, Runtime, TlsOptions } from '../../src/tra
 import { listenFailure } from '../shared/listen_failure.ts';
 import { settledWithin, SocketSet } from '../shared/socket_set.ts';
 import { probeTcp } from '../shared/tcp_probe.ts';
-import { badRequest, guardedFetch, pathOf, refusalResponse, upgradeRefusal } from '../shared/upgrade.ts';
+import {
+  admittingWhile,
+  badRequest,
+  endpointFor,
+  guardedFetch,
+  pathOf,
+  refusalResponse,
+  upgradeRefusal,
+} from '../shared/upgrade.ts';
 import { manageWebSocket, type WebSocketLike } from '../shared/web_socket_dial.ts';
 import { dial } from './dial.ts';
 
@@ -17,7 +25,7 @@ async function listen(options: ListenOptions): Promise<Listener> {
   const stop = new AbortController();
   const answering = new Set<Promise<void>>();
   let closing = false;
-  const admitting = { ...options, admit: () => !closing && options.admit() };
+  const admitting = admittingWhile(() => !closing, options);
   const tls = options.tls === undefined ? {} : { cert: options.tls.cert, key: options.tls.key };
   let server: Deno.HttpServer<Deno.NetAddr>;
   try {
@@ -74,15 +82,16 @@ function answer(
 ): Response | Promise<Response> {
   const path = requestPath(request);
   if (path === undefined) return badRequest();
-  if (path !== options.socketPath) return guardedFetch(options.fetch, request);
-  const refusal = upgradeRefusal(options, (name) => request.headers.get(name));
+  const endpoint = endpointFor(options, path);
+  if (endpoint === undefined) return guardedFetch(options.fetch, request);
+  const refusal = upgradeRefusal(endpoint, (name) => request.headers.get(name));
   if (refusal !== undefined) return refusalResponse(refusal);
   try {
-    const { socket, response } = Deno.upgradeWebSocket(request, { protocol: options.subprotocol, idleTimeout: 0 });
+    const { socket, response } = Deno.upgradeWebSocket(request, { protocol: endpoint.subprotocol, idleTimeout: 0 });
     const managed = manageWebSocket(socket as WebSocketLike, options.maxFrameBytes, terminate);
     socket.addEventListener('open', () => {
       sockets.add(managed);
-      options.onSocket(managed, remote);
+      endpoint.onSocket(managed, remote);
     });
     return response;
   } catch {

@@ -8,7 +8,14 @@ import { ListenError } from '../../src/transport/errors.ts';
 import type { Listener, ListenOptions } from '../../src/transport/runtime.ts';
 import { listenFailure } from '../shared/listen_failure.ts';
 import { settledWithin, SocketSet } from '../shared/socket_set.ts';
-import { guardedFetch, refusalHeaders, type UpgradeRefusal, upgradeRefusal } from '../shared/upgrade.ts';
+import {
+  admittingWhile,
+  endpointFor,
+  guardedFetch,
+  refusalHeaders,
+  type UpgradeRefusal,
+  upgradeRefusal,
+} from '../shared/upgrade.ts';
 import { errorText } from '../shared/web_socket_dial.ts';
 import { manageWs } from './ws_socket.ts';
 import { loadNodeServer, loadWs } from './packages.ts';
@@ -16,14 +23,17 @@ import { loadNodeServer, loadWs } from './packages.ts';
 const stopMs = 500;
 /** What answers in progress, such as that to `POST /cluster/leave`, and ending event streams get to be sent. */
 const finishMs = 200;
+const notFound: UpgradeRefusal = { status: 404, text: 'not found\n' };
 
 export async function listen(options: ListenOptions): Promise<Listener> {
   const { ws, bridge } = await packages(options);
   const sockets = new SocketSet();
   let closing = false;
-  const admitting = { ...options, admit: () => !closing && options.admit() };
+  const admitting = admittingWhile(() => !closing, options);
   // Requests for other upgrades (HTTP/2 over clear text) are answered as plain HTTP where Node offers the choice.
-  const settings = { shouldUpgradeCallback: (request: IncomingMessage) => pathOf(request) === options.socketPath };
+  const settings = {
+    shouldUpgradeCallback: (request: IncomingMessage) => endpointFor(options, pathOf(request)) !== undefined,
+  };
   const handler = bridge.getRequestListener((request) => answer(admitting, request), { overrideGlobalObjects: false });
   const server = options.tls === undefined
     ? createServer(settings, handler)
@@ -33,7 +43,8 @@ export async function listen(options: ListenOptions): Promise<Listener> {
     clientTracking: false,
     perMessageDeflate: false,
     maxPayload: options.maxFrameBytes,
-    handleProtocols: () => options.subprotocol,
+    // Refused before this where it is not the one of the path.
+    handleProtocols: (_offered, request) => endpointFor(options, pathOf(request))?.subprotocol ?? false,
   });
   server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     upgrade(admitting, upgrader, sockets, request, socket, head);
@@ -85,8 +96,9 @@ function pathOf(request: IncomingMessage): string {
 }
 
 function answer(options: ListenOptions, request: Request): Response | Promise<Response> {
-  if (new URL(request.url).pathname !== options.socketPath) return guardedFetch(options.fetch, request);
-  const refusal = upgradeRefusal(options, (name) => name === 'upgrade' ? undefined : request.headers.get(name));
+  const endpoint = endpointFor(options, new URL(request.url).pathname);
+  if (endpoint === undefined) return guardedFetch(options.fetch, request);
+  const refusal = upgradeRefusal(endpoint, (name) => name === 'upgrade' ? undefined : request.headers.get(name));
   return new Response(refusal?.text, { status: refusal?.status ?? 400, headers: { upgrade: 'websocket' } });
 }
 
@@ -100,14 +112,13 @@ function upgrade(
 ): void {
   // Without a listener an error on a raw socket ends the process; `ws` adds its own only once it owns the socket.
   socket.on('error', () => socket.destroy());
-  const refusal = pathOf(request) === options.socketPath
-    ? upgradeRefusal(options, (name) => headerOf(request, name))
-    : { status: 404, text: 'not found\n' };
-  if (refusal !== undefined) return refuse(socket, refusal);
+  const endpoint = endpointFor(options, pathOf(request));
+  const refusal = endpoint !== undefined ? upgradeRefusal(endpoint, (name) => headerOf(request, name)) : notFound;
+  if (refusal !== undefined || endpoint === undefined) return refuse(socket, refusal ?? notFound);
   upgrader.handleUpgrade(request, socket, head, (webSocket: WebSocket) => {
     const managed = manageWs(webSocket, options.maxFrameBytes);
     sockets.add(managed);
-    options.onSocket(managed, request.socket.remoteAddress ?? '');
+    endpoint.onSocket(managed, request.socket.remoteAddress ?? '');
   });
 }
 

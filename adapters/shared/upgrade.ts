@@ -1,18 +1,34 @@
 /** Who may upgrade, decided the same way on every runtime. */
-import type { ListenOptions } from '../../src/transport/runtime.ts';
+import type { ListenOptions, UpgradeEndpoint } from '../../src/transport/runtime.ts';
 
 export interface UpgradeRefusal {
   readonly status: number;
   readonly text: string;
 }
 
+/** Who takes upgrades on `path`; undefined for the paths of ordinary requests. */
+export function endpointFor(options: ListenOptions, path: string | undefined): UpgradeEndpoint | undefined {
+  if (path === options.socketPath) return options;
+  return options.endpoints?.find((endpoint) => endpoint.socketPath === path);
+}
+
+/** No upgrade is admitted any more once `open` says so. */
+export function admittingWhile(open: () => boolean, options: ListenOptions): ListenOptions {
+  const admitting = <E extends UpgradeEndpoint>(endpoint: E): E => ({
+    ...endpoint,
+    admit: () => open() && endpoint.admit(),
+  });
+  const { endpoints } = options;
+  return { ...admitting(options), ...(endpoints === undefined ? {} : { endpoints: endpoints.map(admitting) }) };
+}
+
 /** `header` returns the request header of that (lower-case) name. Undefined: go on with the upgrade. */
 export function upgradeRefusal(
-  options: Pick<ListenOptions, 'subprotocol' | 'admit' | 'admitOrigin' | 'socketPath'>,
+  options: Pick<UpgradeEndpoint, 'subprotocol' | 'admit' | 'admitOrigin' | 'socketPath'>,
   header: (name: string) => string | null | undefined,
 ): UpgradeRefusal | undefined {
   if ((header('upgrade') ?? '').toLowerCase() !== 'websocket') {
-    return { status: 426, text: `${options.socketPath} takes WebSocket connections of cluster nodes only\n` };
+    return { status: 426, text: `${options.socketPath} takes WebSocket connections only\n` };
   }
   const offered = (header('sec-websocket-protocol') ?? '').split(',').map((name) => name.trim());
   if (!offered.includes(options.subprotocol)) {

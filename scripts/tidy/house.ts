@@ -9,8 +9,9 @@ export const allowedImports: Readonly<Record<string, readonly string[]>> = {
   persistence: ['actor', 'wire', 'coordination'],
   cluster: ['actor', 'wire', 'transport', 'coordination'],
   singleton: ['actor', 'wire', 'transport', 'cluster', 'coordination', 'persistence'],
+  callers: ['actor', 'wire', 'transport', 'cluster', 'singleton'],
   http: ['actor', 'wire', 'transport', 'cluster', 'singleton'],
-  facade: ['actor', 'wire', 'transport', 'cluster', 'coordination', 'persistence', 'singleton', 'http'],
+  facade: ['actor', 'wire', 'transport', 'cluster', 'coordination', 'persistence', 'singleton', 'callers', 'http'],
   testkit: [
     'facade',
     'actor',
@@ -20,6 +21,7 @@ export const allowedImports: Readonly<Record<string, readonly string[]>> = {
     'coordination',
     'persistence',
     'singleton',
+    'callers',
     'http',
     'src',
   ],

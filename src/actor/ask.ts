@@ -2,13 +2,13 @@
 import { limits } from '../limits.ts';
 import type { Cancel, Environment } from './environment.ts';
 import { AskTimeoutError, SystemTerminatedError, TooManyAsksError } from './errors.ts';
-import { OptionsError, rules } from './options.ts';
+import { durationRule, OptionsError } from './options.ts';
 import { ActorRef, admitSender } from './ref.ts';
 
 /** Default of `ask`'s time limit, in milliseconds. */
 export const defaultAskTimeoutMs = 5_000;
 
-const timeLimit = rules.durationMs(1);
+const timeLimit = durationRule(1);
 
 /** The asker of one question: the temporary ref that a reply goes to, under `/temp/…`. The first reply settles it. */
 export class AskRef extends ActorRef<unknown> {

@@ -32,36 +32,56 @@ function rule(text: string, accepts: (value: unknown) => boolean): Rule {
   return { rule: text, accepts };
 }
 
+// Each by itself, so that a bundle holds only those it uses.
+
+export function textRule(maxChars = 1_024): Rule {
+  return rule(
+    `must be a non-empty string of at most ${maxChars} characters`,
+    (value) => typeof value === 'string' && value !== '' && value.length <= maxChars,
+  );
+}
+
+export function integerRule(min: number, max: number = Number.MAX_SAFE_INTEGER): Rule {
+  return rule(
+    max === Number.MAX_SAFE_INTEGER
+      ? `must be a whole number of at least ${min}`
+      : `must be a whole number from ${min} to ${max}`,
+    (value) => Number.isSafeInteger(value) && (value as number) >= min && (value as number) <= max,
+  );
+}
+
+/** Milliseconds, at most 2^31 − 1, since longer delays fire at once. */
+export function durationRule(min = 0): Rule {
+  return rule(
+    `must be a number of milliseconds from ${min} to ${limits.timerMs}`,
+    (value) => typeof value === 'number' && value >= min && value <= limits.timerMs,
+  );
+}
+
+export const functionRule: Rule = /* @__PURE__ */ rule('must be a function', (value) => typeof value === 'function');
+export const objectRule: Rule = /* @__PURE__ */ rule(
+  'must be an object',
+  (value) => typeof value === 'object' && value !== null,
+);
+
+export function oneOfRule(...values: readonly unknown[]): Rule {
+  return rule(`must be one of ${values.map(show).join(', ')}`, (value) => values.includes(value));
+}
+
 export const rules = {
-  text: (maxChars = 1_024): Rule =>
-    rule(
-      `must be a non-empty string of at most ${maxChars} characters`,
-      (value) => typeof value === 'string' && value !== '' && value.length <= maxChars,
-    ),
-  integer: (min: number, max: number = Number.MAX_SAFE_INTEGER): Rule =>
-    rule(
-      max === Number.MAX_SAFE_INTEGER
-        ? `must be a whole number of at least ${min}`
-        : `must be a whole number from ${min} to ${max}`,
-      (value) => Number.isSafeInteger(value) && (value as number) >= min && (value as number) <= max,
-    ),
-  /** Milliseconds, at most 2^31 − 1, since longer delays fire at once. */
-  durationMs: (min = 0): Rule =>
-    rule(
-      `must be a number of milliseconds from ${min} to ${limits.timerMs}`,
-      (value) => typeof value === 'number' && value >= min && value <= limits.timerMs,
-    ),
+  text: textRule,
+  integer: integerRule,
+  durationMs: durationRule,
   number: (min: number, max: number): Rule =>
     rule(
       `must be a number from ${min} to ${max}`,
       (value) => typeof value === 'number' && value >= min && value <= max,
     ),
-  boolean: rule('must be true or false', (value) => typeof value === 'boolean'),
-  function: rule('must be a function', (value) => typeof value === 'function'),
-  object: rule('must be an object', (value) => typeof value === 'object' && value !== null),
-  anything: rule('may be anything', () => true),
-  oneOf: (...values: readonly unknown[]): Rule =>
-    rule(`must be one of ${values.map(show).join(', ')}`, (value) => values.includes(value)),
+  boolean: /* @__PURE__ */ rule('must be true or false', (value) => typeof value === 'boolean'),
+  function: functionRule,
+  object: objectRule,
+  anything: /* @__PURE__ */ rule('may be anything', () => true),
+  oneOf: oneOfRule,
   instance: (type: abstract new (...args: never[]) => unknown): Rule =>
     rule(`must be a ${type.name}`, (value) => value instanceof type),
   /** Any of these rules. */

@@ -2,6 +2,7 @@
 import type { Address, SeedAnswer, Transport } from '../transport/contract.ts';
 import type { Runtime, TlsOptions } from '../transport/runtime.ts';
 import type { Secret } from '../transport/secret_keys.ts';
+import type { CallerGrant } from './caller_grants.ts';
 import type { DowningOption } from './downing/mod.ts';
 
 /**
@@ -114,6 +115,11 @@ export interface ClusterSettings {
    * `token`, who has the bearer token.
    */
   readonly reads?: 'open' | 'token';
+  /**
+   * Who may connect from outside (`Cluster.connect`), and what for. Default none: then this node takes no callers. Only the
+   * nodes that callers connect to need it.
+   */
+  readonly callers?: readonly CallerGrant[];
   /** Default true. */
   readonly http?: HttpOption;
 }
@@ -267,6 +273,10 @@ export class ClusterOptions {
 
   withReads(reads: 'open' | 'token'): this {
     return this.#with('reads', reads);
+  }
+
+  withCallers(...callers: Values<CallerGrant>): this {
+    return this.#with('callers', flat(callers));
   }
 
   withHttp(http: HttpOption): this {

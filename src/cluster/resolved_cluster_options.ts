@@ -9,6 +9,7 @@ import type { Secret } from '../transport/secret_keys.ts';
 import { concealedFields, failureDetectorRules, normalSeed, settingRules } from './cluster_option_rules.ts';
 import { ClusterOptions, type ClusterSettings, type HttpOption, type KindOption } from './cluster_options.ts';
 import type { SelfElection, TransportFactory } from './cluster_options.ts';
+import { type ResolvedGrant, resolveGrants } from './caller_grants.ts';
 import { Concealed } from './concealed.ts';
 import type { DowningStrategy } from './downing/contract.ts';
 import { downingStrategy } from './downing/mod.ts';
@@ -46,6 +47,7 @@ export interface ResolvedClusterOptions {
   readonly leaseMaxTtlMs: number;
   readonly rejoin: boolean;
   readonly reads: 'open' | 'token';
+  readonly callers: Concealed<readonly ResolvedGrant[]>;
   readonly http: HttpOption;
 }
 
@@ -101,6 +103,7 @@ export function resolveClusterOptions(
     leaseMaxTtlMs: settings.leaseMaxTtlMs ?? 30_000,
     rejoin: settings.rejoin ?? true,
     reads: settings.reads ?? 'open',
+    callers: new Concealed(resolveGrants(settings.callers, secretTexts(settings))),
     http: settings.http ?? true,
   };
   checkExposure(resolved);
@@ -196,6 +199,11 @@ function concealed<T>(value: T | undefined): Concealed<T> | undefined {
 
 function copySecret(secret: Secret | undefined): Secret | undefined {
   return typeof secret === 'object' ? { current: secret.current, also: [...(secret.also ?? [])] } : secret;
+}
+
+function secretTexts({ secret, token }: ClusterSettings): string[] {
+  const secrets = typeof secret === 'object' ? [secret.current, ...secret.also] : [secret];
+  return [...secrets, token].filter((text) => text !== undefined);
 }
 
 function unique(values: readonly string[]): readonly string[] {

@@ -2,6 +2,7 @@
 import type { Hono } from 'hono';
 import type { Cancel } from '../actor/environment.ts';
 import type { ActorSystem } from '../actor/system.ts';
+import { CallerDesk } from '../callers/desk.ts';
 import type { ClusterNode, NodeEnd } from '../cluster/node.ts';
 import type { NodeSettings } from '../cluster/node_context.ts';
 import { Remoting } from '../cluster/remoting.ts';
@@ -15,13 +16,16 @@ import { type RegistryOptions, SingletonRegistry } from '../singleton/registry.t
 import { singletonOfInstance } from '../singleton/instance.ts';
 import { SingletonRef } from '../singleton/singleton_ref.ts';
 import type { SeedAnswer, Transport } from '../transport/contract.ts';
+import type { CallerGate } from '../transport/caller_gate.ts';
 import { protocolVersion } from '../transport/hello.ts';
 import { LinkedPeers } from '../transport/peers.ts';
 import type { Runtime } from '../transport/runtime.ts';
+import { TokenKeys } from '../transport/token_keys.ts';
 import { WebSocketTransport } from '../transport/websocket_transport.ts';
 import type { PeersEvents } from '../transport/peers_contract.ts';
 import { Codec } from '../wire/codec.ts';
 import { codes } from '../wire/codes.ts';
+import { callerGate, CallerService } from './caller_service.ts';
 import { NodeInspection } from './inspection.ts';
 
 export interface Assembly {
@@ -51,6 +55,7 @@ interface Listening {
   readonly options: ResolvedClusterOptions;
   readonly runtime: Runtime | undefined;
   readonly transport: Transport;
+  readonly gate: CallerGate | undefined;
   readonly node: ClusterNode;
   readonly peers: LinkedPeers;
   readonly remoting: Remoting;
@@ -88,7 +93,8 @@ async function listen(
     runtime: runtime?.name ?? 'memory',
     seedAnswer,
   };
-  const transport = options.transport?.(identity) ?? webSockets(system, options, runtime!, uid, seedAnswer);
+  const gate = await callerGate(system, options, runtime);
+  const transport = options.transport?.(identity) ?? webSockets(system, options, runtime!, uid, seedAnswer, gate);
   const remoting = new Remoting({ system, uid });
   const codec = new Codec({ refs: remoting.refs });
   let peers: LinkedPeers | undefined;
@@ -104,7 +110,7 @@ async function listen(
     return peers;
   });
   made.node = node;
-  return { system, options, runtime, transport, node, peers: peers!, remoting };
+  return { system, options, runtime, transport, gate, node, peers: peers!, remoting };
 }
 
 function complete(listening: Listening, former: Former | undefined): Assembly {
@@ -113,8 +119,9 @@ function complete(listening: Listening, former: Former | undefined): Assembly {
   system.extensions.set('writer-identity', () => ({ uid: node.uid, clusterId: node.view().clusterId }));
   attachRemoting(remoting, node);
   const arbiter = arbiterOf(node, options);
-  const registryOptions = registryOptionsOf(options, arbiter);
-  const registry = former?.registry ?? new SingletonRegistry(system, node, registryOptions);
+  const desk = new CallerDesk({ system, node, registry: () => registry });
+  const registryOptions = { ...registryOptionsOf(options, arbiter), outside: desk };
+  const registry: SingletonRegistry = former?.registry ?? new SingletonRegistry(system, node, registryOptions);
   former?.registry.rebind(node, registryOptions);
   remoting.addVirtualRefs({
     scheme: 'singleton',
@@ -122,7 +129,9 @@ function complete(listening: Listening, former: Former | undefined): Assembly {
     nameOf: (ref) => ref instanceof SingletonRef ? ref.typeName : singletonOfInstance(ref.path),
     refFor: (name) => registry.ref(name),
   });
-  const inspection = new NodeInspection(system, options, node, registry, peers);
+  remoting.addVirtualRefs(desk.refs);
+  const callers = new CallerService(listening, desk);
+  const inspection = new NodeInspection(system, options, node, registry, peers, callers);
   const app = options.http === false ? undefined : withUser(createApp(inspection), options);
   if (app && transport instanceof WebSocketTransport) transport.setFetch((request) => app.fetch(request));
   const whenEnded = ending(listening, registry);
@@ -130,6 +139,7 @@ function complete(listening: Listening, former: Former | undefined): Assembly {
   const cancelShutdown = registerShutdown(system, leave, options);
   whenEnded.then(() => {
     arbiter?.close();
+    callers.end();
     cancelShutdown();
   });
   const fetch = (request: Request): Response | Promise<Response> =>
@@ -204,6 +214,7 @@ function webSockets(
   runtime: Runtime,
   uid: string,
   seedAnswer: () => SeedAnswer,
+  gate: CallerGate | undefined,
 ): WebSocketTransport {
   const { name, host, bindHost, port, advertisedPort, roles, insecure, frameIntegrity } = options;
   const secret = options.secret?.reveal();
@@ -220,6 +231,7 @@ function webSockets(
     insecure,
     frameIntegrity,
     seedAnswer,
+    ...(gate === undefined ? {} : { endpoints: [gate.endpoint] }),
     ...(advertisedPort === undefined ? {} : { advertisedPort }),
     ...(secret === undefined ? {} : { secret }),
     ...(tls === undefined ? {} : { tls }),

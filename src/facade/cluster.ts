@@ -2,6 +2,9 @@
 import type { Cancel } from '../actor/environment.ts';
 import type { ActorSystem } from '../actor/system.ts';
 import { uid as newUid } from '../actor/real_environment.ts';
+import type { Caller } from '../callers/caller.ts';
+import type { ConnectOptions } from '../callers/caller_options.ts';
+import { connect } from '../callers/connect.ts';
 import type { ClusterOptions, ClusterSettings } from '../cluster/cluster_options.ts';
 import { type Member, splitAddress } from '../cluster/member.ts';
 import type { ClusterNode, NodeEnd } from '../cluster/node.ts';
@@ -100,6 +103,14 @@ export class Cluster {
       system.extensions.delete('cluster');
       throw error;
     }
+  }
+
+  /**
+   * Reaches a cluster from outside: from a browser, a Worker or a script that cannot be dialled and does not become a member.
+   * See `connect` in `singlet/connect`, which is this in a bundle without the rest of a node.
+   */
+  static connect(urls: string | readonly string[], options: ConnectOptions): Promise<Caller> {
+    return connect(urls, options);
   }
 
   async #start(options: ResolvedClusterOptions, { signal, onProgress }: JoinControls): Promise<void> {

@@ -25,6 +25,7 @@ import type { Singleton } from '../singleton/singleton.ts';
 import { isKindMark, readRegistration, registrations, spawnKey } from '../singleton/spawn_registration.ts';
 import type { Address, SeedAnswer } from '../transport/contract.ts';
 import type { LinkedPeers } from '../transport/peers.ts';
+import type { CallerService } from './caller_service.ts';
 import { describeChange, describeSingletonEvent } from './event_texts.ts';
 import { HostWatch, presentHost } from './host_watch.ts';
 import { nodeSamples } from './node_samples.ts';
@@ -38,6 +39,7 @@ export class NodeInspection implements ClusterInspection {
   readonly #node: ClusterNode;
   readonly #registry: SingletonRegistry;
   readonly #peers: LinkedPeers;
+  readonly #callers: CallerService;
 
   constructor(
     system: ActorSystem,
@@ -45,6 +47,7 @@ export class NodeInspection implements ClusterInspection {
     node: ClusterNode,
     registry: SingletonRegistry,
     peers: LinkedPeers,
+    callers: CallerService,
   ) {
     this.environment = system.environment;
     this.token = options.token?.reveal();
@@ -54,6 +57,7 @@ export class NodeInspection implements ClusterInspection {
     this.#node = node;
     this.#registry = registry;
     this.#peers = peers;
+    this.#callers = callers;
   }
 
   seed(): SeedAnswer {
@@ -178,7 +182,10 @@ export class NodeInspection implements ClusterInspection {
   }
 
   metrics(): readonly MetricSample[] {
-    return nodeSamples(this.#system, this.#node, this.#registry, this.#peers);
+    return [
+      ...nodeSamples(this.#system, this.#node, this.#registry, this.#peers),
+      ...this.#callers.samples(),
+    ];
   }
 
   subscribe(listener: (event: InspectionEvent) => void): Cancel {

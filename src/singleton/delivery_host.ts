@@ -7,6 +7,7 @@ import { limits } from '../limits.ts';
 import { StreamFilter, type Watermark } from './delivery_filter.ts';
 import type { Sender } from './in_flight.ts';
 import type { OpenMessage } from './messages.ts';
+import { isCaller, spoiled } from './outside.ts';
 
 /** One message as it comes from its sender. */
 export interface Delivery {
@@ -133,19 +134,28 @@ export class DeliveryHost {
 
   /** Undefined when there are too many streams. */
   open(stream: string, message: OpenMessage): OpenOutcome | undefined {
-    const continuous = message.base === message.next || message.lastSentEpoch >= this.plannedSince;
-    const start = continuous || message.repeat ? message.base : message.next;
     let filter = this.#streams.get(stream);
+    // What is on its way without a filter here was sent to one that has been dropped: nothing tells how far that one got.
+    const known = filter !== undefined && message.lastSentEpoch >= this.plannedSince;
+    const continuous = message.base === message.next || known;
+    const start = continuous || message.repeat ? message.base : message.next;
     if (filter) {
       // Also where it is the same open once more, sent before the first was answered: what has come since stays accepted.
       filter.advance(start);
     } else {
-      if (this.#streams.size >= limits.streams) return undefined;
+      if (this.#streams.size >= limits.streams || (isCaller(stream) && !this.#roomForCaller())) return undefined;
       filter = new HostStream(stream, start - 1);
       this.#streams.set(stream, filter);
     }
     filter.gapTold = false;
     return this.#outcome(filter, continuous ? 'continued' : 'crash');
+  }
+
+  /** Callers come and go; those of one singleton never take the places of members. */
+  #roomForCaller(): boolean {
+    let callers = 0;
+    for (const stream of this.#streams.keys()) if (isCaller(stream)) callers += 1;
+    return callers < limits.callersRemembered;
   }
 
   #outcome(filter: StreamFilter, verdict: 'continued' | 'crash'): OpenOutcome {
@@ -160,13 +170,15 @@ export class DeliveryHost {
   offer(stream: string, delivery: Delivery): 'accepted' | 'gap' | 'full' | 'ignored' {
     const filter = this.#streams.get(stream);
     if (!filter) return 'gap';
+    if (isCaller(stream) && delivery.seq - filter.prefix > limits.callerWindow) return 'ignored';
     if (delivery.seq === filter.next && this.#isFull()) return this.#turnAway(filter);
     switch (filter.offer(delivery.seq)) {
       case 'accept': {
         const receipt = new Receipt(filter, this.epoch, delivery);
         this.held += 1;
         this.heldBytes += delivery.bytes;
-        this.#port.deliver(delivery.message, delivery.sender, receipt);
+        if (delivery.message === spoiled) this.settled(receipt, true);
+        else this.#port.deliver(delivery.message, delivery.sender, receipt);
         return 'accepted';
       }
       case 'duplicate':

@@ -1,12 +1,14 @@
 /** The host's side of delivery on one node: who may send, what is refused, and what is acknowledged, as messages. */
 import type { MembershipNode } from '../cluster/contract.ts';
 import { countOf } from '../cluster/wire_checks.ts';
+import { limits } from '../limits.ts';
 import type { PeerIdentity } from '../transport/contract.ts';
 import type { Envelope } from '../transport/peers_contract.ts';
 import type { Delivery, DeliveryHost, OpenOutcome } from './delivery_host.ts';
 import { hostOf } from './host.ts';
 import type { Sender } from './in_flight.ts';
 import { acknowledgeEnvelope, openedEnvelope, type OpenMessage, refuseEnvelope } from './messages.ts';
+import { isCaller, outsideAddress, type OutsideAnswers } from './outside.ts';
 import type { LocalHost, SingletonProxy } from './proxy.ts';
 
 export interface HostSidePort {
@@ -19,6 +21,8 @@ export interface HostSidePort {
   readonly senderFrom: (peer: PeerIdentity, field: unknown) => Sender;
   /** Messages of this node are copied for the instance, as if they came from another one. */
   readonly copies: () => boolean;
+  /** How answers reach senders that are no members. */
+  readonly outside: OutsideAnswers | undefined;
 }
 
 export class HostSide implements LocalHost {
@@ -43,14 +47,15 @@ export class HostSide implements LocalHost {
   announce(): void {
     const { host, node } = this.#port;
     const members = new Map(node.view().members.map((member) => [member.uid, member.address]));
+    const addressOf = (uid: string) => isCaller(uid) ? outsideAddress : members.get(uid);
     const waiting = [...this.#waiting];
     this.#waiting.clear();
     for (const [uid, message] of waiting) {
-      const address = members.get(uid);
+      const address = addressOf(uid);
       if (address !== undefined) this.#answerOpen(uid, address, message);
     }
     for (const uid of host.streams()) {
-      const address = members.get(uid);
+      const address = addressOf(uid);
       if (address === undefined || waiting.some(([other]) => other === uid)) continue;
       const state = host.state(uid);
       if (state) this.#sendOpened(uid, address, { ...state, verdict: 'announced' });
@@ -72,7 +77,7 @@ export class HostSide implements LocalHost {
     const { epoch, plannedSince } = this.#port.host;
     const message = { name: this.#port.name, epoch, plannedSince, ...outcome };
     if (uid === node.uid) this.#port.proxy().onOpened(uid, address, message);
-    else node.sendSystem(address, openedEnvelope(message), uid);
+    else this.#send(uid, address, openedEnvelope(message));
   }
 
   #answerOpen(uid: string, address: string, message: OpenMessage): void {
@@ -113,7 +118,7 @@ export class HostSide implements LocalHost {
     const { node } = this.#port;
     const host = hostOf(node.view(), this.#port.name);
     if (host?.uid === node.uid) {
-      this.#waiting.set(peer.uid, message);
+      if (this.#waiting.size < limits.streams || this.#waiting.has(peer.uid)) this.#waiting.set(peer.uid, message);
       return;
     }
     this.#refuse(peer, 'not-host', host?.address);
@@ -127,6 +132,7 @@ export class HostSide implements LocalHost {
     if (host.epoch !== epoch) {
       const other = hostOf(this.#port.node.view(), this.#port.name);
       if (this.#refused.get(peer.uid) === epoch) return;
+      if (this.#refused.size >= limits.streams) this.#refused.clear();
       this.#refused.set(peer.uid, epoch);
       return this.#refuse(peer, host.epoch > 0 ? 'epoch' : 'not-host', other?.address);
     }
@@ -142,7 +148,9 @@ export class HostSide implements LocalHost {
       node.environment.turns.schedule(() => this.#port.proxy().pump());
       return;
     }
-    const address = node.view().members.find((member) => member.uid === stream)?.address;
+    const address = isCaller(stream)
+      ? outsideAddress
+      : node.view().members.find((member) => member.uid === stream)?.address;
     if (address !== undefined) this.#refuse({ uid: stream, address }, 'gap', undefined);
   }
 
@@ -151,21 +159,24 @@ export class HostSide implements LocalHost {
     why: 'not-host' | 'epoch' | 'gap',
     hint: string | undefined,
   ): void {
-    const { epoch } = this.#port.host;
-    const { node } = this.#port;
-    node.sendSystem(
-      peer.address,
-      refuseEnvelope({ name: this.#port.name, epoch, why, hint: hint === node.address ? undefined : hint }),
-      peer.uid,
-    );
+    const { node, name, host: { epoch } } = this.#port;
+    const refusal = { name, epoch, why, hint: hint === node.address ? undefined : hint };
+    this.#send(peer.uid, peer.address, refuseEnvelope(refusal));
+  }
+
+  #send(uid: string, address: string, envelope: Envelope): void {
+    if (isCaller(uid)) this.#port.outside?.answer(uid, envelope);
+    else this.#port.node.sendSystem(address, envelope, uid);
   }
 
   acknowledge(stream: string, prefix: number, others: readonly number[]): void {
     const { node } = this.#port;
     if (stream === node.uid) return this.#port.proxy().onAcknowledge(prefix, others);
-    const address = node.view().members.find((member) => member.uid === stream)?.address;
+    const address = isCaller(stream)
+      ? outsideAddress
+      : node.view().members.find((member) => member.uid === stream)?.address;
     if (address !== undefined) {
-      node.sendSystem(address, acknowledgeEnvelope({ name: this.#port.name, prefix, others }), stream);
+      this.#send(stream, address, acknowledgeEnvelope({ name: this.#port.name, prefix, others }));
     }
   }
 

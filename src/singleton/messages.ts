@@ -272,6 +272,17 @@ export function readOpened(envelope: Envelope): OpenedMessage {
   };
 }
 
+export function deliverEnvelope(
+  name: string,
+  epoch: number,
+  seq: number,
+  repeat: boolean,
+  sender: unknown,
+  message: unknown,
+): Envelope {
+  return [codes.deliver, name, epoch, seq, repeat ? 1 : 0, sender ?? null, message];
+}
+
 export function acknowledgeEnvelope(message: AcknowledgeMessage): Envelope {
   return [codes.acknowledge, message.name, message.prefix, message.others];
 }

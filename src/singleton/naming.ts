@@ -1,7 +1,7 @@
-/** How singletons are named and started: the calling shapes of the API, brought into one. */
+/** How singletons are started: the calling shapes of the API, brought into one. */
 import { type Actor, type ActorOrFactory, isActorClass } from '../actor/actor.ts';
-import { OptionsError } from '../actor/options.ts';
 import { SingletonKey } from './key.ts';
+import { keyOfClass } from './singleton_name.ts';
 import {
   settingsOf,
   type StartOptionsInput,
@@ -16,24 +16,6 @@ export type SingletonClass<T> = (abstract new (...args: never[]) => Actor<T>) & 
 export type SimpleSingletonClass<T> = (new () => Actor<T>) & { readonly singleton: SingletonKey<T> };
 
 export type SingletonName<T> = SingletonClass<T> | SingletonKey<T> | string;
-
-export function nameOf(name: unknown): string {
-  if (typeof name === 'string') return SingletonKey.of(name).typeName;
-  if (name instanceof SingletonKey) return name.typeName;
-  return keyOfClass(name).typeName;
-}
-
-function keyOfClass(type: unknown): SingletonKey<any> {
-  const key = (type as { singleton?: unknown } | undefined)?.singleton;
-  if (key instanceof SingletonKey) return key;
-  const shown = typeof type === 'function' && type.name ? `class ${type.name}` : String(type);
-  throw new OptionsError(
-    'SingletonKey',
-    'singleton',
-    shown,
-    'the class needs `static readonly singleton = SingletonKey.of(…)`',
-  );
-}
 
 /** Brings the calling shapes of `start` into one. */
 export function startSettings(first: unknown, second: unknown, third: unknown): StartSingletonSettings<any> {

@@ -40,9 +40,15 @@ export interface ProxyOptions {
   readonly delivery: DeliveryMode;
 }
 
+/** What a proxy needs of its node; a caller from outside has something that looks like it. */
+export type ProxyNode = Pick<
+  MembershipNode,
+  'environment' | 'address' | 'uid' | 'view' | 'sendSystem' | 'sendUser' | 'linked'
+>;
+
 export interface ProxyPort {
   readonly name: string;
-  readonly node: MembershipNode;
+  readonly node: ProxyNode;
   readonly local: LocalHost;
   /** A sender in the form in which it goes to another node. */
   senderField(sender: Sender): unknown;

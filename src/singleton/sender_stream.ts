@@ -16,7 +16,9 @@ export type LostReason =
   | 'unserializable'
   | 'too-large'
   | 'terminated'
-  | 'never-hosts';
+  | 'never-hosts'
+  /** A caller's token does not allow it. */
+  | 'forbidden';
 
 /** Nobody could ever get it. */
 export interface Unsendable {

@@ -17,6 +17,7 @@ import {
   readWithdraw,
   withdrawEnvelope,
 } from './messages.ts';
+import type { OutsideAnswers } from './outside.ts';
 import { replyProblem } from './problem.ts';
 import { Relay, type Speaker } from './relay.ts';
 import { SingletonProxy } from './proxy.ts';
@@ -29,6 +30,7 @@ export interface SingletonPort {
   current(): Singleton;
   changed(): void;
   leaveDone(): void;
+  readonly outside: OutsideAnswers | undefined;
 }
 
 export class Singleton {
@@ -68,6 +70,7 @@ export class Singleton {
       proxy: () => this.proxy,
       senderFrom: (peer, field) => system.refProvider.senderFrom(peer, field),
       copies: () => this.manager.start?.localMessages === 'copied',
+      outside: port.outside,
     });
     this.proxy = new SingletonProxy(
       {
@@ -111,6 +114,12 @@ export class Singleton {
     this.#side.forget(uid);
     this.#handOver.forget(uid);
     this.relay.forget(uid);
+  }
+
+  /** What a sender that is no member may say: open a stream, and deliver on it. */
+  fromOutside(peer: PeerIdentity, envelope: Envelope, bytes: number): void {
+    if (envelope[0] === codes.streamOpen) this.#side.onOpen(peer, readOpen(envelope));
+    else if (envelope[0] === codes.deliver) this.#side.onDeliver(peer, envelope, bytes);
   }
 
   onMessage(peer: PeerIdentity, envelope: Envelope, bytes: number): void {

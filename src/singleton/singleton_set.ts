@@ -12,6 +12,7 @@ import type { PeerIdentity } from '../transport/contract.ts';
 import type { Envelope } from '../transport/peers_contract.ts';
 import { defaultManagerConfig, hasInstance } from './manager.ts';
 import type { ManagerConfig } from './manager_state.ts';
+import type { OutsideAnswers } from './outside.ts';
 import { Singleton } from './singleton.ts';
 import { messageCodes, questionCodes } from './messages.ts';
 import type { ResolvedStart } from './start_options.ts';
@@ -31,6 +32,8 @@ export interface RegistryOptions {
   readonly driftBound: number;
   /** The voters that quorum leases ask. */
   readonly arbiter?: unknown;
+  /** How answers reach senders that are no members. */
+  readonly outside?: OutsideAnswers;
 }
 
 export interface SingletonSetPort {
@@ -108,6 +111,7 @@ export class SingletonSet {
       current: () => current(name),
       changed: () => this.#changed(),
       leaveDone: () => this.#checkLeave(),
+      outside: this.#port.options.outside,
     }, before);
     this.#singletons.set(name, singleton);
     if (this.#state === 'out') singleton.proxy.end();

@@ -11,4 +11,15 @@ export const closeCodes = {
   unsettled: 4104,
   /** The peer is not the one that was dialled, or is this node itself. */
   wrongPeer: 4105,
+  /** A caller did what its token does not allow. */
+  forbidden: 4110,
+  /** A caller sent more than its grant allows. */
+  tooFast: 4111,
+  /** The other side reads too slowly, or has been silent for too long. */
+  tooSlow: 4112,
+  silent: 4113,
+  /** The same caller has connected again. */
+  replaced: 4114,
+  /** This node, or this caller, ends. */
+  goingAway: 4115,
 } as const;

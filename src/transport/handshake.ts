@@ -28,6 +28,8 @@ export type RejectCode =
   | 'protocol'
   | 'cluster-name'
   | 'secret'
+  | 'token'
+  | 'not-ready'
   | 'self'
   | 'address-claimed'
   | 'wrong-address'
@@ -42,7 +44,9 @@ export const rejectCloseCodes: Readonly<Record<RejectCode, number>> = {
   'self': 4404,
   'address-claimed': 4405,
   'wrong-address': 4406,
+  'token': 4407,
   'deadline': 4408,
+  'not-ready': 4409,
   'too-many-connections': 4429,
 };
 
@@ -96,6 +100,24 @@ export interface Transcript {
 export interface HandshakeStep {
   readonly state: HandshakeState;
   readonly effects: readonly HandshakeEffect[];
+}
+
+/** One handshake under way, for the shell in `session.ts`. */
+export interface HandshakeMachine {
+  readonly dialled: boolean;
+  feed(event: HandshakeEvent): readonly HandshakeEffect[];
+}
+
+export function nodeHandshake(setup: HandshakeSetup): HandshakeMachine {
+  let state: HandshakeState = initialHandshake;
+  return {
+    dialled: setup.own.side === 'initiator',
+    feed(event) {
+      const step = stepHandshake(setup, state, event);
+      state = step.state;
+      return step.effects;
+    },
+  };
 }
 
 export const initialHandshake: HandshakeState = { kind: 'awaiting-hello' };

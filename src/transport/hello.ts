@@ -10,12 +10,9 @@
 import { limits } from '../limits.ts';
 import { parseAddress } from './address.ts';
 import type { Address } from './contract.ts';
+import { macBytes, nonceBytes, protocolVersion } from './protocol.ts';
 
-/** Grows when nodes of two releases could not understand each other. */
-export const protocolVersion = 1;
-
-export const nonceBytes = 32;
-export const macBytes = 32;
+export { macBytes, nonceBytes, protocolVersion } from './protocol.ts';
 /** Bound of a `hello`, all roles and names at their longest. */
 export const helloBytes = 16 * 1024;
 

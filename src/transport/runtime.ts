@@ -27,20 +27,26 @@ export interface Socket {
   onDrain: () => void;
 }
 
-export interface ListenOptions {
-  readonly hostname: string;
-  readonly port: number;
-  readonly tls?: TlsOptions;
-  /** Path of the WebSocket upgrade; everything else goes to `fetch`. */
+/** A path on which WebSockets are taken. */
+export interface UpgradeEndpoint {
   readonly socketPath: string;
   readonly subprotocol: string;
-  readonly maxFrameBytes: number;
-  readonly fetch: (request: Request) => Response | Promise<Response>;
   /** False refuses the upgrade with 503 (too many connections). */
   readonly admit: () => boolean;
   /** Asked for upgrades that carry an `Origin` header (a page in a browser); false refuses with 403. Default: all pass. */
   readonly admitOrigin?: (origin: string) => boolean;
   readonly onSocket: (socket: Socket, remote: string) => void;
+}
+
+export interface ListenOptions extends UpgradeEndpoint {
+  readonly hostname: string;
+  readonly port: number;
+  readonly tls?: TlsOptions;
+  /** Of a frame from outside; a larger one ends its connection. */
+  readonly maxFrameBytes: number;
+  /** Further paths for upgrades on the same port; everything else goes to `fetch`. */
+  readonly endpoints?: readonly UpgradeEndpoint[];
+  readonly fetch: (request: Request) => Response | Promise<Response>;
   readonly onLost: (why: string) => void;
 }
 

@@ -54,7 +54,7 @@ export async function importSecret(secret: Secret | undefined): Promise<SecretKe
 
 const algorithm = { name: 'HMAC', hash: 'SHA-256' };
 
-function importKey(text: string): Promise<CryptoKey> {
+export function importKey(text: string): Promise<CryptoKey> {
   return crypto.subtle.importKey('raw', new TextEncoder().encode(text), algorithm, false, ['sign', 'verify']);
 }
 

@@ -5,12 +5,9 @@ import type { DialFailure, Link, LinkClose, PeerIdentity } from './contract.ts';
 import {
   type HandshakeEffect,
   type HandshakeEvent,
-  type HandshakeSetup,
-  type HandshakeState,
-  initialHandshake,
+  type HandshakeMachine,
   rejectCloseCodes,
   rejectCodeOf,
-  stepHandshake,
 } from './handshake.ts';
 import type { Socket } from './runtime.ts';
 import { brokenSealCode, type FrameKeys, SealedSocket } from './sealed_socket.ts';
@@ -43,12 +40,11 @@ export interface SessionOwner {
 
 export class Session {
   #socket: Socket;
-  readonly #setup: HandshakeSetup;
+  readonly #handshake: HandshakeMachine;
   readonly #keys: SecretKeys;
   readonly #environment: Environment;
   readonly #owner: SessionOwner;
   readonly #cancelDeadline: Cancel;
-  #handshake: HandshakeState = initialHandshake;
   /** Frames that came while a signature or check was running; in order. */
   #held: Uint8Array[] = [];
   #heldSize = 0;
@@ -59,9 +55,15 @@ export class Session {
   #over = false;
   #ended = false;
 
-  constructor(socket: Socket, setup: HandshakeSetup, keys: SecretKeys, environment: Environment, owner: SessionOwner) {
+  constructor(
+    socket: Socket,
+    handshake: HandshakeMachine,
+    keys: SecretKeys,
+    environment: Environment,
+    owner: SessionOwner,
+  ) {
     this.#socket = socket;
-    this.#setup = setup;
+    this.#handshake = handshake;
     this.#keys = keys;
     this.#environment = environment;
     this.#owner = owner;
@@ -108,9 +110,7 @@ export class Session {
 
   #feed(event: HandshakeEvent): void {
     if (this.#over || this.#link !== undefined) return;
-    const step = stepHandshake(this.#setup, this.#handshake, event);
-    this.#handshake = step.state;
-    this.#run(step.effects);
+    this.#run(this.#handshake.feed(event));
   }
 
   #run(effects: readonly HandshakeEffect[]): void {
@@ -163,13 +163,13 @@ export class Session {
   #establish(peer: PeerIdentity): void {
     this.#cancelDeadline();
     if (this.#frameKeys !== undefined) this.#seal(this.#frameKeys);
-    const link = new SocketLink(peer, this.#setup.own.side === 'initiator', this.#socket, () => this.#dropped());
+    const link = new SocketLink(peer, this.#handshake.dialled, this.#socket, () => this.#dropped());
     this.#link = link;
     this.#guarded(link, () => this.#owner.established(this, link));
   }
 
   async #derive({ secret, messages }: Extract<HandshakeEffect, { readonly kind: 'derive' }>): Promise<void> {
-    const [out, incoming] = this.#setup.own.side === 'initiator'
+    const [out, incoming] = this.#handshake.dialled
       ? [messages.initiator, messages.responder]
       : [messages.responder, messages.initiator];
     this.#frameKeys = await this.#keys.frameKeys(secret, { out, in: incoming });

@@ -4,7 +4,7 @@ import { formatAddress, isHost, isLoopbackHost, isWildcardHost } from './address
 import type { SeedAnswer } from './contract.ts';
 import { TransportOptionsError } from './errors.ts';
 import { helloProblem } from './hello.ts';
-import type { Runtime, TlsOptions } from './runtime.ts';
+import type { Runtime, TlsOptions, UpgradeEndpoint } from './runtime.ts';
 import type { Secret } from './secret_keys.ts';
 
 export type FetchHandler = (request: Request) => Response | Promise<Response>;
@@ -38,6 +38,8 @@ export interface WebSocketTransportOptions {
   /** Serves every request but the upgrade; default: `GET /cluster/seed` only. See also `setFetch`. */
   readonly fetch?: FetchHandler;
   readonly seedAnswer: () => SeedAnswer;
+  /** Other takers of upgrades on this port; they end with the listener. */
+  readonly endpoints?: readonly UpgradeEndpoint[];
   /** False for a node that dials and cannot be dialled; it advertises port 0. Default true. */
   readonly listen?: boolean;
   /** Accepts a dialled peer under whatever address it advertises, for callers behind a forwarder. Default false. */

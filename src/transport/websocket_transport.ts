@@ -15,7 +15,7 @@ import type {
   Transport,
   TransportEvents,
 } from './contract.ts';
-import { rejectCloseCodes } from './handshake.ts';
+import { nodeHandshake, rejectCloseCodes } from './handshake.ts';
 import { nonceBytes, protocolVersion, type Side } from './hello.ts';
 import { RefusalLog } from './refusal_log.ts';
 import type { Listener, Socket } from './runtime.ts';
@@ -93,6 +93,7 @@ export class WebSocketTransport implements Transport {
       socketPath,
       subprotocol,
       maxFrameBytes: limits.frameBytes + sealBytes,
+      ...(options.endpoints === undefined ? {} : { endpoints: options.endpoints }),
       fetch: (request) => this.#fetch(request),
       admit: () => this.#admit(),
       admitOrigin: (origin) => options.secret !== undefined || options.insecure === true || isLoopbackOrigin(origin),
@@ -247,7 +248,7 @@ export class WebSocketTransport implements Transport {
       },
     };
     const setup = { own, dialled: acceptAnyAddress === true ? undefined : dialled };
-    const session = new Session(socket, setup, keys, environment, owner);
+    const session = new Session(socket, nodeHandshake(setup), keys, environment, owner);
     this.#sessions.set(session, () => {});
     return session;
   }

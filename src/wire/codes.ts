@@ -49,4 +49,29 @@ export const codes = {
   /** Quorum lease, system lane. */
   leaseAsk: 60,
   leaseAnswer: 61,
+
+  /**
+   * Callers from outside, between members. To the host: [callerToHost, caller, session, step, name, …] and, on the user
+   * lane, [callerDeliver, caller, session, name, epoch, seq, repeat, receiver, body]. To the caller's gateway:
+   * [callerAnswer, caller, streamOpened | acknowledge | refuse] and, on the user lane, [callerReply, caller, receiver, body].
+   */
+  callerToHost: 70,
+  callerDeliver: 71,
+  callerAnswer: 72,
+  callerReply: 73,
+
+  /** From a caller to its gateway. */
+  hello: 80,
+  use: 81,
+  open: 82,
+  told: 83,
+  bye: 84,
+  ping: 85,
+
+  /** From a gateway to its caller. */
+  welcome: 90,
+  host: 91,
+  answer: 92,
+  reply: 93,
+  pong: 94,
 } as const;

@@ -4,6 +4,9 @@
  */
 import { DecodeError } from './errors.ts';
 
+/** Our own extension tag. Below 3000 the decoder's table stays dense. */
+export const EXTENSION_TAG = 1407;
+
 export const kinds = {
   negativeZero: 0,
   /** [hex digits with an optional minus] */

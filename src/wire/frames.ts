@@ -9,21 +9,15 @@
  * - `use`, `ready` (uint32 link number): how two nodes agree on one link, see `transport/link_choice.ts`.
  */
 import { limits } from '../limits.ts';
+import { BATCH, type Envelope, FRAME_HEADER_BYTES, type Lane, lanes, MAGIC, VERSION, writeHeader } from './batch.ts';
 import type { Codec } from './codec.ts';
 import { FrameError } from './errors.ts';
 import { scanItem, scanSequence } from './scan.ts';
 
-/** One message between nodes; `code` says what the fields are. */
-export type Envelope = readonly [code: number, ...fields: unknown[]];
+export { type Envelope, FRAME_HEADER_BYTES, type Lane };
 
-export type Lane = 'system' | 'user';
-
-const MAGIC = 0x53;
-const VERSION = 1;
-export const FRAME_HEADER_BYTES = 4;
 const NUMBER_BYTES = 4;
-const lanes: readonly Lane[] = ['system', 'user'];
-const kindBytes = { batch: 0, partFirst: 1, part: 2, partLast: 3, use: 4, ready: 5 } as const;
+const kindBytes = { batch: BATCH, partFirst: 1, part: 2, partLast: 3, use: 4, ready: 5 } as const;
 
 export type Frame =
   | {
@@ -38,13 +32,6 @@ export type Frame =
   /** A piece was taken in; its message is not complete. */
   | { readonly kind: 'piece'; readonly lane: Lane }
   | { readonly kind: 'use' | 'ready'; readonly link: number };
-
-function writeHeader(into: Uint8Array, lane: Lane, kind: number): void {
-  into[0] = MAGIC;
-  into[1] = VERSION;
-  into[2] = lanes.indexOf(lane);
-  into[3] = kind;
-}
 
 /** Collects encoded envelopes into one batch frame. */
 export class FrameWriter {

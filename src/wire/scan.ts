@@ -4,9 +4,9 @@
  */
 import { limits } from '../limits.ts';
 import { FrameError } from './errors.ts';
+import { EXTENSION_TAG } from './extension.ts';
 
-/** Our own extension tag; what it holds is described in `extension.ts`. Below 3000 the decoder's table stays dense. */
-export const EXTENSION_TAG = 1407;
+export { EXTENSION_TAG };
 
 const ANY = -1;
 const BYTES = 2;

@@ -1,0 +1,14 @@
+/** Numbers that both sides of any connection know. */
+
+/** Grows when nodes of two releases could not understand each other. */
+export const protocolVersion = 1;
+
+export const nonceBytes = 32;
+export const macBytes = 32;
+
+/** First byte of a frame of the callers' handshake; those of the nodes' have 1 and 2. */
+export const helloTags = { proof: 2, caller: 3, node: 4 } as const;
+
+/** Where callers connect. */
+export const callerPath = '/cluster/callers';
+export const callerSubprotocol: string = `singlet.callers.v${protocolVersion}`;

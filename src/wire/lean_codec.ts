@@ -1,0 +1,366 @@
+/**
+ * The codec of callers: reads what `codec.ts` writes, and writes what it reads, in a tenth of its size, for bundles. The same
+ * values survive, with two differences: there are no class codecs, and what occurs twice in a value arrives as two things.
+ * Errors name the field. It is the slower of the two.
+ */
+import { limits } from '../limits.ts';
+import { DecodeError, FrameError, MessageTooLargeError, SerializationError } from './errors.ts';
+import { errorData, EXTENSION_TAG, kinds, type RefResolver, revive, type ReviveContext } from './extension.ts';
+
+export interface LeanOptions {
+  readonly refs?: RefResolver;
+  readonly maxBytes: number;
+}
+
+const SET_TAG = 258;
+const MAP_TAG = 259;
+/** Little-endian, RFC 8746. */
+const arrayTags: readonly (readonly [tag: number, type: any])[] = [
+  [64, Uint8Array],
+  [68, Uint8ClampedArray],
+  [69, Uint16Array],
+  [70, Uint32Array],
+  [71, BigUint64Array],
+  [72, Int8Array],
+  [77, Int16Array],
+  [78, Int32Array],
+  [79, BigInt64Array],
+  [85, Float32Array],
+  [86, Float64Array],
+];
+/** Further away, seconds as a double lose milliseconds. */
+const exactDateMs = 1e15;
+const wide = 1n << 64n;
+
+export class LeanCodec {
+  readonly #options: LeanOptions;
+
+  constructor(options: LeanOptions) {
+    this.#options = options;
+  }
+
+  /** @throws SerializationError */
+  encode(value: unknown): Uint8Array<ArrayBuffer> {
+    return new Writer(this.#options).encode(value);
+  }
+
+  /** @throws FrameError, DecodeError */
+  decode(bytes: Uint8Array): unknown {
+    const [value, ...more] = this.decodeSequence(bytes);
+    if (more.length > 0) throw new FrameError('length', 'more than one value');
+    return value;
+  }
+
+  /** @throws FrameError, DecodeError */
+  decodeSequence(bytes: Uint8Array): unknown[] {
+    const values: unknown[] = [];
+    const reader = new Reader(bytes, this.#options.refs);
+    while (!reader.done) values.push(reader.next());
+    return values;
+  }
+}
+
+class Writer {
+  readonly #options: LeanOptions;
+  readonly #text = new TextEncoder();
+  readonly #open: object[] = [];
+  readonly #path: (string | number)[] = [];
+  #bytes = new Uint8Array(256);
+  #view = new DataView(this.#bytes.buffer);
+  #at = 0;
+
+  constructor(options: LeanOptions) {
+    this.#options = options;
+  }
+
+  encode(value: unknown): Uint8Array<ArrayBuffer> {
+    this.#value(value);
+    return this.#bytes.slice(0, this.#at);
+  }
+
+  #room(count: number): number {
+    const at = this.#at;
+    this.#at += count;
+    if (this.#at > this.#options.maxBytes) throw new MessageTooLargeError(this.#at, this.#options.maxBytes);
+    if (this.#at > this.#bytes.length) {
+      const grown = new Uint8Array(this.#at * 2);
+      grown.set(this.#bytes);
+      this.#bytes = grown;
+      this.#view = new DataView(grown.buffer);
+    }
+    return at;
+  }
+
+  #head(major: number, count: number): void {
+    const first = major << 5;
+    if (count < 24) this.#byte(first | count);
+    else if (count < 65_536) {
+      this.#byte(first | 25);
+      // Room first, here and below: it may replace the buffer.
+      const at = this.#room(2);
+      this.#view.setUint16(at, count);
+    } else {
+      this.#byte(first | 26);
+      const at = this.#room(4);
+      this.#view.setUint32(at, count);
+    }
+  }
+
+  #byte(byte: number): void {
+    const at = this.#room(1);
+    this.#bytes[at] = byte;
+  }
+
+  #raw(major: number, bytes: Uint8Array): void {
+    this.#head(major, bytes.length);
+    const at = this.#room(bytes.length);
+    this.#bytes.set(bytes, at);
+  }
+
+  #value(value: unknown): void {
+    switch (typeof value) {
+      case 'undefined':
+        return this.#byte(0xf7);
+      case 'boolean':
+        return this.#byte(value ? 0xf5 : 0xf4);
+      case 'number':
+        return this.#number(value);
+      case 'bigint':
+        return this.#bigint(value);
+      case 'string':
+        // A decoder would take the first character for a byte-order mark.
+        if (value.charCodeAt(0) === 0xfeff) return this.#extension(kinds.text, `x${value}`);
+        return this.#raw(3, this.#text.encode(value));
+      case 'object':
+        return value === null ? this.#byte(0xf6) : this.#object(value);
+      default:
+        return this.#refuse(`is a ${typeof value}; ${typeof value}s cannot be sent`);
+    }
+  }
+
+  #number(value: number): void {
+    if (Object.is(value, -0)) return this.#extension(kinds.negativeZero);
+    if (Number.isInteger(value) && Math.abs(value) < 2 ** 31) {
+      return value < 0 ? this.#head(1, -1 - value) : this.#head(0, value);
+    }
+    this.#byte(0xfb);
+    const at = this.#room(8);
+    this.#view.setFloat64(at, value);
+  }
+
+  #bigint(value: bigint): void {
+    if (value >= wide || value <= -wide) return this.#extension(kinds.bigint, value.toString(16));
+    const negative = value < 0n;
+    this.#byte(negative ? 0x3b : 0x1b);
+    const at = this.#room(8);
+    this.#view.setBigUint64(at, negative ? -1n - value : value);
+  }
+
+  #extension(...content: unknown[]): void {
+    this.#head(6, EXTENSION_TAG);
+    this.#head(4, content.length);
+    for (const item of content) this.#value(item);
+  }
+
+  #object(value: object): void {
+    if (this.#open.includes(value)) this.#refuse('refers back to a value that contains it; cycles cannot be sent');
+    if (this.#open.length >= limits.depth) this.#refuse(`is nested deeper than ${limits.depth} levels`);
+    this.#open.push(value);
+    if (!this.#container(value) && !this.#leaf(value)) this.#instance(value);
+    this.#open.pop();
+  }
+
+  #container(value: object): boolean {
+    if (Array.isArray(value)) {
+      this.#head(4, value.length);
+      for (let at = 0; at < value.length; at += 1) this.#item(at, value[at]);
+    } else if (value instanceof Map) {
+      this.#head(6, MAP_TAG);
+      this.#head(5, value.size);
+      let at = 0;
+      for (const [key, item] of value) {
+        this.#item(at, key);
+        this.#item(at++, item);
+      }
+    } else if (value instanceof Set) {
+      this.#head(6, SET_TAG);
+      this.#head(4, value.size);
+      let at = 0;
+      for (const item of value) this.#item(at++, item);
+    } else {
+      const prototype = Object.getPrototypeOf(value);
+      if (prototype !== null && Object.getPrototypeOf(prototype) !== null) return false;
+      this.#plain(Object.entries(value));
+    }
+    return true;
+  }
+
+  #plain(entries: readonly [string, unknown][]): void {
+    const awkward = entries.some(([key]) => key === '__proto__' || key === 'constructor' || key[0] === '\ufeff');
+    if (awkward) {
+      this.#head(6, EXTENSION_TAG);
+      this.#head(4, entries.length * 2 + 1);
+      this.#value(kinds.object);
+    } else this.#head(5, entries.length);
+    for (const [key, item] of entries) {
+      this.#value(key);
+      this.#item(key, item);
+    }
+  }
+
+  #item(key: string | number, item: unknown): void {
+    this.#path.push(key);
+    this.#value(item);
+    this.#path.pop();
+  }
+
+  #leaf(value: object): boolean {
+    if (value instanceof Date) {
+      const ms = value.getTime();
+      if (Math.abs(ms) > exactDateMs) this.#extension(kinds.date, ms);
+      else {
+        this.#byte(0xc1);
+        this.#number(ms / 1000);
+      }
+    } else if (value instanceof DataView) {
+      this.#extension(kinds.dataView, new Uint8Array(value.buffer, value.byteOffset, value.byteLength));
+    } else if (ArrayBuffer.isView(value)) {
+      const bytes = new Uint8Array(value.buffer, value.byteOffset, value.byteLength);
+      const tag = value instanceof Uint8Array ? 64 : arrayTags.find(([, type]) => value instanceof type)?.[0];
+      if (tag === undefined) return false;
+      if (tag !== 64) this.#head(6, tag);
+      this.#raw(2, bytes);
+    } else if (value instanceof ArrayBuffer) this.#extension(kinds.arrayBuffer, new Uint8Array(value));
+    else if (value instanceof RegExp) this.#extension(kinds.regexp, value.source, value.flags);
+    else if (value instanceof URL) this.#extension(kinds.url, value.href);
+    else return false;
+    return true;
+  }
+
+  #instance(value: object): void {
+    const ref = this.#options.refs?.toWire(value);
+    if (ref !== undefined) return this.#extension(kinds.ref, ...ref);
+    if (value instanceof Error) return this.#extension(kinds.error, errorData(value));
+    this.#refuse(`is an instance of ${String(value.constructor?.name).slice(0, 60)}, which cannot be sent`);
+  }
+
+  #refuse(rule: string): never {
+    const path = this.#path.map((key) => typeof key === 'number' ? `[${key}]` : `.${key}`).join('');
+    throw new SerializationError(path.replace(/^\./, '').slice(0, 500), rule);
+  }
+}
+
+class Reader {
+  readonly #bytes: Uint8Array;
+  readonly #view: DataView;
+  readonly #text = new TextDecoder('utf-8', { ignoreBOM: true });
+  readonly #context: ReviveContext;
+  #at = 0;
+  #depth = 0;
+
+  constructor(bytes: Uint8Array, refs: RefResolver | undefined) {
+    this.#bytes = bytes;
+    this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+    this.#context = { refs, classes: new Map(), defined: new Map() };
+  }
+
+  get done(): boolean {
+    return this.#at >= this.#bytes.length;
+  }
+
+  /** One value of a sequence. */
+  next(): unknown {
+    this.#context.defined.clear();
+    return this.#value();
+  }
+
+  /** The position of the next `count` bytes. */
+  #take(count: number): number {
+    const at = this.#at;
+    this.#at += count;
+    if (this.#at > this.#bytes.length) throw new FrameError('truncated', 'the bytes end inside a value');
+    return at;
+  }
+
+  #value(): unknown {
+    const head = this.#bytes[this.#take(1)]!;
+    const major = head >> 5;
+    const info = head & 31;
+    if (major === 7) return this.#simple(info);
+    if (major < 2 && info === 27) {
+      const big = this.#view.getBigUint64(this.#take(8));
+      return major === 0 ? big : -1n - big;
+    }
+    const count = this.#argument(info);
+    if (major < 2) return major === 0 ? count : -1 - count;
+    if (major < 4) {
+      const at = this.#take(count);
+      const bytes = this.#bytes.slice(at, this.#at);
+      return major === 2 ? bytes : this.#text.decode(bytes);
+    }
+    this.#depth += 1;
+    if (this.#depth > limits.depth) throw new FrameError('too-deep', `a message is nested deeper than ${limits.depth}`);
+    const value = major === 6 ? this.#tagged(count) : major === 4 ? this.#items(count) : this.#object(count);
+    this.#depth -= 1;
+    return value;
+  }
+
+  #argument(info: number): number {
+    if (info < 24) return info;
+    if (info === 24) return this.#view.getUint8(this.#take(1));
+    if (info === 25) return this.#view.getUint16(this.#take(2));
+    if (info === 26) return this.#view.getUint32(this.#take(4));
+    throw new FrameError('encoding', `head ${info} is refused`);
+  }
+
+  #simple(info: number): unknown {
+    switch (info) {
+      case 20:
+      case 21:
+        return info === 21;
+      case 22:
+        return null;
+      case 23:
+        return undefined;
+      case 26:
+        return this.#view.getFloat32(this.#take(4));
+      case 27:
+        return this.#view.getFloat64(this.#take(8));
+      default:
+        throw new FrameError('simple-value', `simple value ${info} is refused`);
+    }
+  }
+
+  #items(count: number): unknown[] {
+    const items: unknown[] = [];
+    for (let at = 0; at < count; at += 1) items.push(this.#value());
+    return items;
+  }
+
+  #entries(count: number): [unknown, unknown][] {
+    const entries: [unknown, unknown][] = [];
+    for (let at = 0; at < count; at += 1) entries.push([this.#value(), this.#value()]);
+    return entries;
+  }
+
+  /** Defines, and never assigns: `__proto__` is a key like any other. */
+  #object(count: number): unknown {
+    return Object.fromEntries(this.#entries(count) as [string, unknown][]);
+  }
+
+  #tagged(tag: number): unknown {
+    if (tag === MAP_TAG) {
+      const head = this.#bytes[this.#take(1)]!;
+      if (head >> 5 !== 5) throw new FrameError('tag', 'a map without entries');
+      return new Map(this.#entries(this.#argument(head & 31)));
+    }
+    const content = this.#value();
+    if (tag === EXTENSION_TAG) return revive(content, this.#context);
+    if (tag === 1 && typeof content === 'number') return new Date(Math.round(content * 1000));
+    if (tag === SET_TAG && Array.isArray(content)) return new Set(content);
+    const type = arrayTags.find(([own]) => own === tag)?.[1];
+    if (type === undefined || !(content instanceof Uint8Array)) throw new FrameError('tag', `tag ${tag} is refused`);
+    if (content.length % type.BYTES_PER_ELEMENT !== 0) throw new DecodeError('an array of a wrong length');
+    return new type(content.buffer);
+  }
+}
