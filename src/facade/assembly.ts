@@ -20,7 +20,6 @@ import type { CallerGate } from '../transport/caller_gate.ts';
 import { protocolVersion } from '../transport/hello.ts';
 import { LinkedPeers } from '../transport/peers.ts';
 import type { Runtime } from '../transport/runtime.ts';
-import { TokenKeys } from '../transport/token_keys.ts';
 import { WebSocketTransport } from '../transport/websocket_transport.ts';
 import type { PeersEvents } from '../transport/peers_contract.ts';
 import { Codec } from '../wire/codec.ts';
