@@ -7,7 +7,12 @@ export const runtime: Runtime = {
   name: 'edge',
   version: '',
   async listen(options) {
-    throw new ListenError(options.hostname, options.port, 'unsupported', 'an edge isolate or browser cannot listen');
+    throw new ListenError(
+      options.hostname,
+      options.port,
+      'unsupported',
+      'an isolate or a browser cannot be dialled, so it cannot be a member; Cluster.connect(urls, { token }) reaches the singletons of a cluster from here',
+    );
   },
   dial(options, done) {
     if (options.tls?.ca !== undefined) {

@@ -21,6 +21,7 @@ import { CallerConnection } from './connection.ts';
 import type { CallerDial } from './dial.ts';
 import type { ToCaller, Welcome } from './messages.ts';
 import { NowhereRef, Receiver } from './receiver.ts';
+import { StallWatch } from './stall_watch.ts';
 
 /** `forbidden` and `host` concern one singleton. `refused`: a try to connect came to nothing. */
 export type CallerEvent =
@@ -42,8 +43,6 @@ export class CallerStateError extends Error {
   override readonly name = 'CallerStateError';
 }
 
-/** How often it is looked whether anything moves. */
-const lookMs = 1_000;
 const closeLookMs = 10;
 
 export class Caller {
@@ -61,9 +60,7 @@ export class Caller {
   #welcome: Welcome | undefined;
   #url: string | undefined;
   #nextReceiver = 0;
-  #looking: Cancel | undefined;
-  #progress = 0;
-  #progressAt = 0;
+  readonly #stall: StallWatch;
   #closing: Promise<void> | undefined;
 
   constructor({ environment, urls, dial, options }: CallerParts) {
@@ -99,6 +96,12 @@ export class Caller {
       refused: (url, failure) => this.#refused(url, failure),
       message: (message) => this.#message(message, codec),
       drained: () => this.#retry(),
+    });
+    this.#stall = new StallWatch({
+      environment,
+      streams: () => this.#streams.values(),
+      hosted: (name) => this.#node.hostOf(name) !== undefined,
+      giveUp: (why) => this.#connection.giveUp(why),
     });
     this.singleton = { ref: (name) => this.#stream(nameOf(name)).ref };
   }
@@ -170,7 +173,7 @@ export class Caller {
     while (unsettled() && clock.now() < deadline) {
       await new Promise<void>((resolve) => void timers.set(closeLookMs, resolve));
     }
-    this.#looking?.();
+    this.#stall.end();
     this.#node.end();
     for (const { proxy } of this.#streams.values()) proxy.end();
     this.#asks.close();
@@ -223,15 +226,13 @@ export class Caller {
       else if (less) proxy.stream.terminate('forbidden', 'the token allows less than it did');
       if (!never) this.#use(name);
     }
-    this.#progressAt = this.#environment.clock.now();
-    this.#look();
+    this.#stall.begin();
     this.#tell({ kind: 'connected', url });
   }
 
   #disconnected(why: string): void {
     this.#url = undefined;
-    this.#looking?.();
-    this.#looking = undefined;
+    this.#stall.end();
     this.#node.begin(this.#welcome?.rate ?? limits.callerRate);
     for (const { proxy } of this.#streams.values()) proxy.onView();
     if (this.#closing === undefined) this.#environment.log.info('the connection to the cluster is lost', { why });
@@ -291,24 +292,6 @@ export class Caller {
 
   #retry(): void {
     for (const { proxy } of this.#streams.values()) proxy.stream.pump();
-  }
-
-  /** A node that is connected and gets nothing done, such as one that is cut off from the others, is left. */
-  #look(): void {
-    this.#looking?.();
-    this.#looking = this.#environment.timers.set(lookMs, () => {
-      const now = this.#environment.clock.now();
-      const waiting = [...this.#streams.values()].filter(({ name, proxy }) =>
-        proxy.stream.buffered > 0 && this.#node.hostOf(name) !== undefined
-      );
-      const progress = [...this.#streams.values()].reduce((sum, stream) => sum + stream.progress, 0);
-      if (waiting.length === 0 || progress !== this.#progress) this.#progressAt = now;
-      this.#progress = progress;
-      if (now - this.#progressAt > limits.callerStallMs) {
-        return this.#connection.giveUp(`nothing was heard of ${waiting[0]?.name} for ${limits.callerStallMs} ms`);
-      }
-      this.#look();
-    });
   }
 
   #tell(event: CallerEvent): void {

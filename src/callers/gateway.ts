@@ -5,8 +5,8 @@ import type { ResolvedGrant } from '../cluster/caller_grants.ts';
 import { limits } from '../limits.ts';
 import { hostOf } from '../singleton/host.ts';
 import { readRefuse, refuseEnvelope } from '../singleton/messages.ts';
-import type { CallerGateEvents } from '../transport/caller_gate.ts';
-import type { Link } from '../transport/contract.ts';
+import { isCaller } from '../singleton/outside.ts';
+import type { CallerGateEvents, Link } from '../transport/contract.ts';
 import { RefusalLog } from '../transport/refusal_log.ts';
 import type { Envelope } from '../transport/peers_contract.ts';
 import { codes } from '../wire/codes.ts';
@@ -19,8 +19,6 @@ export interface GatewayOptions {
   readonly node: MembershipNode;
   readonly desk: CallerDesk;
   readonly grants: readonly ResolvedGrant[];
-  /** The id of the caller with this session key; default: a hash of both. */
-  readonly identify?: (grant: string, key: string) => Promise<string>;
 }
 
 /** Attachments are repeated this often, so that a caller that only listens is not forgotten. */
@@ -73,13 +71,14 @@ export class CallerGateway implements CallerGateEvents, ConnectedCallers {
     this.#perGrant.set(owner, count + 1);
     this.#owners.set(link, owner);
     this.#sessions.set(link, 'identifying');
-    const identify = this.#options.identify ?? callerId;
-    identify(grant.name, link.peer.uid).then((id) => {
+    const begin = (id: string): void => {
       if (this.#sessions.get(link) !== 'identifying') return;
-      const session = new GatewaySession(id, grant, link, this.#port);
-      this.#sessions.set(link, session);
+      this.#sessions.set(link, new GatewaySession(id, grant, link, this.#port));
       this.#arm();
-    });
+    };
+    const { uid } = link.peer;
+    if (isCaller(uid)) begin(uid);
+    else callerId(grant.name, uid).then(begin);
     return true;
   }
 

@@ -7,6 +7,7 @@ import type { ResolvedClusterOptions } from '../cluster/resolved_cluster_options
 import type { MetricSample } from '../http/inspection.ts';
 import { CallerGate } from '../transport/caller_gate.ts';
 import { closeCodes } from '../transport/close_codes.ts';
+import type { Transport } from '../transport/contract.ts';
 import type { Runtime } from '../transport/runtime.ts';
 import { TokenKeys } from '../transport/token_keys.ts';
 
@@ -14,6 +15,7 @@ export interface CallerServiceParts {
   readonly system: ActorSystem;
   readonly options: ResolvedClusterOptions;
   readonly node: MembershipNode;
+  readonly transport: Transport;
   /** Undefined: this node takes no callers. */
   readonly gate: CallerGate | undefined;
 }
@@ -35,7 +37,7 @@ export class CallerService {
   readonly gateway: CallerGateway | undefined;
   readonly #gate: CallerGate | undefined;
 
-  constructor({ system, options, node, gate }: CallerServiceParts, desk: CallerDesk) {
+  constructor({ system, options, node, gate, transport }: CallerServiceParts, desk: CallerDesk) {
     this.desk = desk;
     this.#gate = gate;
     const grants = options.callers.reveal();
@@ -43,6 +45,7 @@ export class CallerService {
     this.gateway = new CallerGateway({ environment: system.environment, node, desk, grants });
     desk.attach(this.gateway);
     gate?.attach(this.gateway);
+    transport.serveCallers?.(this.gateway);
   }
 
   /** This node is out: callers go to another one. */

@@ -60,11 +60,14 @@ export interface DeliveryHostPort {
 }
 
 export type OpenOutcome = {
-  readonly verdict: 'continued' | 'crash';
+  /** `forgotten`: nothing is known of this stream, although something of it is on its way. It is not open. */
+  readonly verdict: 'continued' | 'crash' | 'forgotten';
   readonly next: number;
   readonly prefix: number;
   readonly exceptions: readonly number[];
 };
+
+const forgotten: OpenOutcome = { verdict: 'forgotten', next: 1, prefix: 0, exceptions: [] };
 
 export class DeliveryHost {
   /** The epoch that deliveries must name; 0 while nothing runs here. */
@@ -135,9 +138,11 @@ export class DeliveryHost {
   /** Undefined when there are too many streams. */
   open(stream: string, message: OpenMessage): OpenOutcome | undefined {
     let filter = this.#streams.get(stream);
-    // What is on its way without a filter here was sent to one that has been dropped: nothing tells how far that one got.
-    const known = filter !== undefined && message.lastSentEpoch >= this.plannedSince;
-    const continuous = message.base === message.next || known;
+    const sameLine = message.lastSentEpoch >= this.plannedSince;
+    // What is on its way was sent to a filter that has been dropped: nothing tells how far that one got. The sender settles
+    // it and opens anew; until then there is no filter, so that a lost answer is given again.
+    if (filter === undefined && sameLine && message.base < message.next) return forgotten;
+    const continuous = message.base === message.next || sameLine;
     const start = continuous || message.repeat ? message.base : message.next;
     if (filter) {
       // Also where it is the same open once more, sent before the first was answered: what has come since stays accepted.

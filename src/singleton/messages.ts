@@ -46,7 +46,7 @@ export interface OpenedMessage {
   readonly name: string;
   readonly epoch: number;
   readonly plannedSince: number;
-  readonly verdict: 'continued' | 'crash' | 'announced';
+  readonly verdict: 'continued' | 'crash' | 'announced' | 'forgotten';
   readonly next: number;
   readonly prefix: number;
   readonly exceptions: readonly number[];
@@ -92,7 +92,7 @@ export const messageCodes = [
 export const questionCodes: ReadonlySet<number> = new Set([codes.handOverRequest, codes.relay, codes.streamOpen]);
 
 const verdictKinds = ['not-hosting', 'stopping', 'handed-over', 'refused'] as const;
-const openedVerdicts = ['continued', 'crash', 'announced'] as const;
+const openedVerdicts = ['continued', 'crash', 'announced', 'forgotten'] as const;
 const refusals = ['not-host', 'epoch', 'gap'] as const;
 const relaySteps = ['pass', 'from', 'reached'] as const;
 const nonceChars = 128;

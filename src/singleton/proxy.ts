@@ -15,6 +15,7 @@ import { type OpenedMessage, openEnvelope, type OpenMessage, type RefuseMessage 
 import {
   type DeliveryMode,
   type LostReason,
+  type Opened,
   type OpenTarget,
   type OverflowPolicy,
   SenderStream,
@@ -129,13 +130,21 @@ export class SingletonProxy implements StreamPort {
     const message: OpenMessage = { name, base, next, lastSentEpoch, repeat: this.#mode === 'at-least-once' };
     if (host.uid !== node.uid) return node.sendSystem(host.address, openEnvelope(message), host.uid);
     const outcome = this.#port.local.open(node.uid, message);
-    if (outcome) this.#opened({ uid: node.uid, address: node.address, epoch: outcome.epoch }, outcome);
+    if (outcome === undefined) return;
+    const { verdict, epoch } = outcome;
+    if (verdict === 'forgotten') return this.#forgotten(host.uid);
+    this.#opened({ uid: node.uid, address: node.address, epoch }, { ...outcome, verdict });
   }
 
   /** The host at `address` answered an open, or announced itself after a move. */
   onOpened(uid: string, address: Address, message: OpenedMessage): void {
     if (this.#ended || this.#suspended) return;
     const target = { uid, address, epoch: message.epoch };
+    if (message.verdict === 'forgotten') {
+      // Late, where the stream has been opened since.
+      if (this.stream.target === undefined && this.#opening === uid) this.#forgotten(uid);
+      return;
+    }
     if (message.verdict === 'announced') {
       const { base, next, lastSentEpoch } = this.stream;
       const open = this.stream.target;
@@ -152,6 +161,12 @@ export class SingletonProxy implements StreamPort {
     this.#opened(target, { ...message, verdict: message.verdict });
   }
 
+  /** The host remembers nothing of this stream: what is on its way is settled as after a crash, and the rest goes on. */
+  #forgotten(uid: string): void {
+    this.stream.renew(this.#mode);
+    this.#reopen(uid);
+  }
+
   #reopen(uid: string): void {
     this.stream.closed();
     const member = this.#port.node.view().members.find((candidate) => candidate.uid === uid);
@@ -159,7 +174,7 @@ export class SingletonProxy implements StreamPort {
     else this.#opening = undefined;
   }
 
-  #opened(target: OpenTarget, outcome: OpenOutcome): void {
+  #opened(target: OpenTarget, outcome: Omit<Opened, 'target'>): void {
     this.#opening = undefined;
     this.#stalledMs = 0;
     this.#askAfterMs = retryMs * 2;

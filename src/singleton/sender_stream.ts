@@ -111,7 +111,7 @@ export class SenderStream {
   }
 
   /**
-   * The sender is a new member now, whom no host knows: what was on its way has an unknown outcome, or is sent again as a
+   * No host knows this sender, which may be a new member: what was on its way has an unknown outcome, or is sent again as a
    * possible repeat.
    */
   renew(mode: DeliveryMode): void {

@@ -6,22 +6,13 @@
 import type { Environment } from '../actor/environment.ts';
 import { limits } from '../limits.ts';
 import { callerResponder } from './caller_handshake.ts';
-import type { Link, LinkClose } from './contract.ts';
+import type { CallerGateEvents, Link } from './contract.ts';
 import { rejectCloseCodes } from './handshake.ts';
 import { callerPath, callerSubprotocol, nonceBytes } from './protocol.ts';
 import { RefusalLog } from './refusal_log.ts';
 import type { Runtime, Socket, UpgradeEndpoint } from './runtime.ts';
 import { Session } from './session.ts';
 import type { TokenKeys } from './token_keys.ts';
-
-export interface CallerGateEvents {
-  /** Why no caller is served now; undefined when they are. */
-  unready(): string | undefined;
-  /** A caller proved the token of grant `owner`. Its uid is the key of its session. False: there are too many of them. */
-  accepted(link: Link, owner: number): boolean;
-  frame(link: Link, bytes: Uint8Array): void;
-  closed(link: Link, close: LinkClose): void;
-}
 
 export interface CallerGateOptions {
   readonly runtime: Pick<Runtime, 'randomBytes'>;

@@ -76,6 +76,16 @@ export interface SeedAnswer {
   readonly members: readonly Address[];
 }
 
+/** What a transport tells of callers from outside, who are no peers. */
+export interface CallerGateEvents {
+  /** Why no caller is served now; undefined when they are. */
+  unready(): string | undefined;
+  /** A caller proved the token of grant `owner`. Its uid is the key of its session, or its id where that is taken as given. False: there are too many of them. */
+  accepted(link: Link, owner: number): boolean;
+  frame(link: Link, bytes: Uint8Array): void;
+  closed(link: Link, close: LinkClose): void;
+}
+
 export type ProbeOutcome = 'open' | 'refused' | 'timeout' | 'other';
 
 export interface Transport {
@@ -89,6 +99,8 @@ export interface Transport {
   probe(address: Address, done: (outcome: ProbeOutcome) => void): Cancel;
   /** Asks the seed at `address` (`host:port` or an http(s) URL) who it is. */
   seed(address: string, done: (answer: SeedAnswer | DialFailure) => void): Cancel;
+  /** Takes callers from outside beside peers, where the transport does so by itself. */
+  serveCallers?(events: CallerGateEvents): void;
   /** Stops listening, closes every link. The listener closes last. */
   stop(): Promise<void>;
 }

@@ -8,6 +8,7 @@ import { limits } from '../limits.ts';
 import { formatAddress, parseAddress } from './address.ts';
 import type {
   Address,
+  CallerGateEvents,
   DialFailure,
   Link,
   LinkClose,
@@ -18,7 +19,7 @@ import type {
   TransportEvents,
 } from './contract.ts';
 import { ListenError } from './errors.ts';
-import { linkPair, type MemoryLink } from './memory_link.ts';
+import { linkPair, type MemoryLink, type MemoryLinkOwner } from './memory_link.ts';
 
 export interface MemoryNetworkOptions {
   readonly environment: Environment;
@@ -135,6 +136,7 @@ export class MemoryTransport implements Transport {
   readonly #links = new Set<MemoryLink>();
   #address: Address;
   #events: TransportEvents | undefined;
+  #callers: CallerGateEvents | undefined;
   #bound = false;
   #dead = false;
 
@@ -216,6 +218,28 @@ export class MemoryTransport implements Transport {
     this.#links.clear();
   }
 
+  serveCallers(events: CallerGateEvents): void {
+    this.#callers = events;
+  }
+
+  /** For the network: the caller's end of a new link, unless callers are not served. */
+  called(caller: MemoryLinkOwner, owner: number): MemoryLink | undefined {
+    const events = this.#callers;
+    if (events === undefined || events.unready() !== undefined || this.#dead || !this.#bound) return undefined;
+    const own: MemoryLinkOwner = {
+      environment: this.environment,
+      identity: this.identity,
+      frameArrived: (link, bytes) => this.#dead ? undefined : events.frame(link, bytes),
+      linkClosed: (link, close) => {
+        if (this.#links.delete(link) && !this.#dead) events.closed(link, close);
+      },
+    };
+    const [near, far] = linkPair(this.#network, caller, own);
+    this.#adopt(far);
+    if (!events.accepted(far, owner)) far.close(4429, 'too-many-connections: refused');
+    return near;
+  }
+
   /** For links. */
   frameArrived(link: Link, bytes: Uint8Array): void {
     if (!this.#dead) this.#events?.frame(link, bytes);
@@ -275,7 +299,7 @@ export class MemoryTransport implements Transport {
 }
 
 const timedOut: DialFailure = { reason: 'timeout', code: 'timeout', detail: `no answer within ${limits.dialMs} ms` };
-const refused: DialFailure = { reason: 'refused', code: 'refused', detail: 'connection refused' };
+export const refused: DialFailure = { reason: 'refused', code: 'refused', detail: 'connection refused' };
 
 function refusalOf(own: PeerIdentity, peer: PeerIdentity): DialFailure | undefined {
   const rejected = (code: string, detail: string): DialFailure => ({ reason: 'rejected', code, detail });

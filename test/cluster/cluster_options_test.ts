@@ -65,6 +65,7 @@ const everything: Required<ClusterSettings> = {
   removalMarginMs: 2_800,
   leaseVoters: ['10.0.0.1:4000'],
   leaseMaxTtlMs: 20_000,
+  callers: [{ name: 'web', token: 'a-token-of-callers', singletons: ['chat'] }],
   http: false,
 };
 
@@ -77,7 +78,8 @@ describe('ClusterOptions', () => {
   });
 
   test('the defaults', () => {
-    const { downing, timing, ...rest } = resolve();
+    const { downing, timing, callers, ...rest } = resolve();
+    assertEquals(callers.reveal(), []);
     assertEquals(rest, {
       name: 'my-app',
       host: '127.0.0.1',
@@ -118,7 +120,9 @@ describe('ClusterOptions', () => {
     }
     const fromBuilder = resolve(builder as unknown as ClusterOptions);
     const fromObject = resolve(everything);
-    assertEquals({ ...fromBuilder, secret: 0, tls: 0, token: 0 }, { ...fromObject, secret: 0, tls: 0, token: 0 });
+    const hidden = { secret: 0, tls: 0, token: 0, callers: 0 };
+    assertEquals({ ...fromBuilder, ...hidden }, { ...fromObject, ...hidden });
+    assertEquals(fromBuilder.callers.reveal(), fromObject.callers.reveal());
     assertEquals(fromBuilder.secret?.reveal(), secret);
     assertEquals(fromBuilder.tls?.reveal(), everything.tls);
     assertEquals(fromBuilder.token?.reveal(), everything.token);

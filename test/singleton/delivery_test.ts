@@ -84,9 +84,10 @@ function model(seed: number): void {
     const { base, next: upTo, lastSentEpoch } = sender;
     wire.push(() => {
       const outcome = host.open('s', { name: 'x', base, next: upTo, lastSentEpoch, repeat: false })!;
-      assertEquals(outcome.verdict, 'continued');
+      const { verdict } = outcome;
+      assert(verdict === 'continued');
       const target = { uid: 'h', address: 'h:1', epoch };
-      acks.push(() => sender.opened({ target, ...outcome }, 'at-most-once'));
+      acks.push(() => sender.opened({ target, ...outcome, verdict }, 'at-most-once'));
     });
   };
   const move = () => {
