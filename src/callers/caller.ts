@@ -187,11 +187,13 @@ export class Caller {
     if (this.#streams.size >= limits.callerNames) {
       throw new CallerStateError(`a caller uses at most ${limits.callerNames} singletons`);
     }
-    const { bufferSize = 10_000, overflow = 'drop-newest', delivery = 'at-most-once' } = this.#options;
-    const stream = new CallerStream(name, { bufferSize, overflow, delivery }, {
+    const { bufferSize = 10_000, bufferBytes = 16 * 1024 * 1024, overflow = 'drop-newest', delivery = 'at-most-once' } =
+      this.#options;
+    const stream = new CallerStream(name, { bufferSize, bufferBytes, overflow, delivery }, {
       node: this.#node,
       asks: this.#asks,
       deadLetters: this.deadLetters,
+      connected: () => this.state === 'connected',
       forbidden: (singleton, sender) => this.#forbidden(singleton, sender),
     });
     this.#streams.set(name, stream);

@@ -9,7 +9,7 @@ import { limits } from '../limits.ts';
 import type { Sender } from '../singleton/in_flight.ts';
 import type { ProxyNode } from '../singleton/proxy.ts';
 import { encodingFailure } from '../transport/envelope_pipe.ts';
-import type { Envelope, SendFailure } from '../transport/peers_contract.ts';
+import type { Envelope, MessageCheck, SendFailure, Sized } from '../transport/peers_contract.ts';
 import { codes } from '../wire/codes.ts';
 import type { LeanCodec } from '../wire/lean_codec.ts';
 import type { CallerConnection } from './connection.ts';
@@ -103,6 +103,15 @@ export class CallerNode implements ProxyNode {
     };
   }
 
+  /** Nothing stays here, so nothing is copied. */
+  readonly messages: MessageCheck = {
+    weigh: (message) => {
+      const body = this.#encoded(message);
+      return body instanceof Uint8Array ? body.length : body;
+    },
+    copy: (value) => ({ value }),
+  };
+
   linked(): boolean {
     return !this.#port.connection().congested;
   }
@@ -115,7 +124,7 @@ export class CallerNode implements ProxyNode {
     this.#port.connection().send({ kind: 'open', host: uid, start });
   }
 
-  sendUser(_address: string, envelope: Envelope, uid = ''): SendFailure | undefined {
+  sendUser(_address: string, envelope: Envelope, uid = '', sized?: Sized): SendFailure | undefined {
     const [, name, epoch, seq, repeat, sender, message] = envelope as [
       number,
       string,
@@ -134,18 +143,23 @@ export class CallerNode implements ProxyNode {
         detail: 'the sender is neither a receiver of this caller nor one of its asks',
       };
     }
-    let body: Uint8Array<ArrayBuffer>;
-    try {
-      body = this.#port.codec.encode(message);
-    } catch (error) {
-      return encodingFailure(error);
-    }
+    const body = this.#encoded(message);
+    if (!(body instanceof Uint8Array)) return body;
     const cost = costOf(body.length);
     if (!this.#mayTake(cost)) return wait;
     const told = { name, epoch, seq, repeat: repeat !== 0, receiver, body };
     if (connection.send({ kind: 'told', host: uid, told }, 'user') !== 'queued') return wait;
     this.#bucket.take(cost, this.environment.clock.now());
+    sized?.(body.length);
     return undefined;
+  }
+
+  #encoded(message: unknown): Uint8Array<ArrayBuffer> | SendFailure {
+    try {
+      return this.#port.codec.encode(message);
+    } catch (error) {
+      return encodingFailure(error);
+    }
   }
 
   #mayTake(cost: number): boolean {

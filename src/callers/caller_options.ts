@@ -29,6 +29,8 @@ export interface ConnectOptions {
   readonly closeTimeoutMs?: number;
   /** Messages kept per singleton while they cannot be sent. Default 10 000. */
   readonly bufferSize?: number;
+  /** The same in encoded bytes. Default 16 MiB. */
+  readonly bufferBytes?: number;
   /** What becomes of one more. Default `drop-newest`. */
   readonly overflow?: OverflowPolicy;
   /** After a crash of the host, what was sent and not acknowledged ends as `outcome-unknown`, or is sent again. */
@@ -55,6 +57,7 @@ const optionRules: Rules<ConnectOptions> = {
   connectTimeoutMs: durationRule(1),
   closeTimeoutMs: durationRule(0),
   bufferSize: integerRule(0, limits.proxyBuffer),
+  bufferBytes: integerRule(1, limits.proxyBufferBytes),
   overflow: oneOfRule('drop-newest', 'drop-oldest', 'fail-ask'),
   delivery: oneOfRule('at-most-once', 'at-least-once'),
   ca: pem(),

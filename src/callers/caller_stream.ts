@@ -14,17 +14,19 @@ export interface CallerStreamPort {
   readonly node: CallerNode;
   readonly asks: Asks;
   readonly deadLetters: DeadLetters;
+  connected(): boolean;
   /** Why a message may not be sent; undefined when it may. */
   forbidden(name: string, sender: Sender): string | undefined;
 }
 
 export interface StreamSettings {
   readonly bufferSize: number;
+  readonly bufferBytes: number;
   readonly overflow: OverflowPolicy;
   readonly delivery: DeliveryMode;
 }
 
-const nobodyHere: LocalHost = { open: () => undefined, offer: () => false };
+const nobodyHere: LocalHost = { open: () => undefined, offer: () => 'stale', copies: false };
 
 export class CallerStream {
   readonly name: string;
@@ -51,7 +53,17 @@ export class CallerStream {
       asks,
       log: node.environment.log,
       tell: (message, sender) => this.#tell(message, sender),
+      problem: () => this.#problem(),
     });
+  }
+
+  #problem(): string {
+    if (!this.#port.connected()) return 'this caller is not connected';
+    if (this.#port.node.hostOf(this.name) === undefined) return 'no member has started it';
+    const { buffered } = this.proxy.stream;
+    return buffered === 0
+      ? 'its host has handled it and did not answer'
+      : `its host has not handled ${buffered} messages`;
   }
 
   get base(): number {

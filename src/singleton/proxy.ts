@@ -44,7 +44,7 @@ export interface ProxyOptions {
 /** What a proxy needs of its node; a caller from outside has something that looks like it. */
 export type ProxyNode = Pick<
   MembershipNode,
-  'environment' | 'address' | 'uid' | 'view' | 'sendSystem' | 'sendUser' | 'linked'
+  'environment' | 'address' | 'uid' | 'view' | 'messages' | 'sendSystem' | 'sendUser' | 'linked'
 >;
 
 export interface ProxyPort {

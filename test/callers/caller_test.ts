@@ -61,6 +61,8 @@ describe('a caller from outside', () => {
       buffered: 0,
       resent: 0,
       dropped: 0,
+      bufferedBytes: 0,
+      windowFull: 0,
     });
     assertEquals(journal.got.length, 100);
     for (const { cluster } of world.nodes) assertEquals(cluster.getMembers().length, 3);
@@ -256,6 +258,8 @@ describe('a caller from outside', () => {
       buffered: 0,
       resent: 0,
       dropped: 0,
+      bufferedBytes: 0,
+      windowFull: 0,
     });
   });
 

@@ -136,7 +136,7 @@ describe('the gate of callers', () => {
       assertEquals(socket.closed?.code, 4407);
       assertEquals(socket.sent.length, 1, 'the node proves nothing to a stranger');
     }
-    assertEquals(gate.counters.failed, attempts.length);
+    await until('counted', () => gate.counters.failed === attempts.length);
     const log = JSON.stringify(environment.lines);
     assertStringIncludes(log, 'token is not one');
     for (const token of tokens.flat()) assertFalse(log.includes(token));
