@@ -45,6 +45,7 @@ export class CallerStream {
       name,
       node,
       local: nobodyHere,
+      senderField: (sender) => sender ?? null,
       deadLetter: (message, sender, reason, detail) =>
         deadLetters.publish({ message, sender, recipient, reason, detail }),
     });

@@ -7,11 +7,10 @@ import type { Member } from '../cluster/member.ts';
 import type { MembershipNode } from '../cluster/contract.ts';
 import type { Address } from '../transport/contract.ts';
 import type { SendFailure } from '../transport/peers_contract.ts';
-import { codes } from '../wire/codes.ts';
 import type { Delivery, OpenOutcome } from './delivery_host.ts';
 import { hostOf, roleOf } from './host.ts';
 import type { Sender } from './in_flight.ts';
-import { type OpenedMessage, openEnvelope, type OpenMessage, type RefuseMessage } from './messages.ts';
+import { deliverEnvelope, type OpenedMessage, openEnvelope, type OpenMessage, type RefuseMessage } from './messages.ts';
 import {
   type DeliveryMode,
   type LostReason,
@@ -240,20 +239,8 @@ export class SingletonProxy implements StreamPort {
     }
     // What waits for a link to a host that has crashed would count as sent, although it never was.
     if (!node.linked(target.address, target.uid)) return 'wait';
-    const failure = node.sendUser(
-      target.address,
-      [
-        codes.deliver,
-        name,
-        target.epoch,
-        seq,
-        repeat ? 1 : 0,
-        this.#port.senderField(sender),
-        message,
-      ],
-      target.uid,
-      this.#sized,
-    );
+    const envelope = deliverEnvelope(name, target.epoch, seq, repeat, this.#port.senderField(sender), message);
+    const failure = node.sendUser(target.address, envelope, target.uid, this.#sized);
     if (failure === undefined) return this.#sentBytes;
     return unsendable(failure) ?? 'wait';
   }
