@@ -6,6 +6,7 @@ export class Alarm {
   #ring: () => void;
   #due = Infinity;
   #cancel: Cancel | undefined;
+  #stopped = false;
 
   constructor(environment: Environment, ring: () => void) {
     this.#environment = environment;
@@ -14,7 +15,7 @@ export class Alarm {
 
   /** `time` is monotonic. A later time than the one already set changes nothing. */
   at(time: number): void {
-    if (time >= this.#due) return;
+    if (time >= this.#due || this.#stopped) return;
     this.#cancel?.();
     this.#due = time;
     this.#cancel = this.#environment.timers.set(Math.max(0, time - this.#environment.clock.now()), () => {
@@ -22,6 +23,12 @@ export class Alarm {
       this.#cancel = undefined;
       this.#ring();
     });
+  }
+
+  /** For good: whoever still asks afterwards is not heard. */
+  stop(): void {
+    this.#stopped = true;
+    this.cancel();
   }
 
   cancel(): void {

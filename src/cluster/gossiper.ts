@@ -38,7 +38,7 @@ export class Gossiper {
   }
 
   stop(): void {
-    this.#round.cancel();
+    this.#round.stop();
   }
 
   want(what: 'progress' | 'push'): void {

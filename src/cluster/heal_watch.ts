@@ -57,7 +57,7 @@ export class HealWatch {
   }
 
   stop(): void {
-    this.#alarm.cancel();
+    this.#alarm.stop();
     for (const cancel of this.#asking.values()) cancel();
     this.#asking.clear();
   }

@@ -54,8 +54,8 @@ export class Heartbeats {
   }
 
   stop(): void {
-    this.#ticks.cancel();
-    this.#beats.cancel();
+    this.#ticks.stop();
+    this.#beats.stop();
   }
 
   /** The membership may have changed. */

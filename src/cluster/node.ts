@@ -303,7 +303,7 @@ export class ClusterNode implements MembershipNode, NodeContext {
     ) {
       part.stop();
     }
-    this.#wakes.cancel();
+    this.#wakes.stop();
     this.environment.log.info('this node has ended', { why });
     this.#refreshView();
     this.#notifier.ended(this.#end);

@@ -41,7 +41,7 @@ export class SplitWatch {
   }
 
   stop(): void {
-    this.#alarm.cancel();
+    this.#alarm.stop();
     this.#claimant?.stop();
   }
 

@@ -37,6 +37,19 @@ describe('leaving', () => {
     assertEquals(seen, { downs: [], removed: ['left'] });
   });
 
+  test('a node that has ended leaves no timer behind', async () => {
+    const harness = new Harness();
+    const [a, b] = await harness.cluster(2, '10.0.0.') as [TestNode, TestNode];
+    void a.node.leave();
+    await harness.until(() => a.node.ended() !== undefined, 10_000);
+    void b.node.leave();
+    await harness.until(() => b.node.ended() !== undefined, 10_000);
+    a.stop();
+    b.stop();
+    await harness.environment.elapse(60_000);
+    assertEquals(harness.environment.timerCount, 0);
+  });
+
   test('R37: a leaver waits for its tasks', async () => {
     const harness = new Harness();
     const [a, b] = await harness.cluster(2, '10.0.0.') as [TestNode, TestNode];
