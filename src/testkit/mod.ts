@@ -33,4 +33,6 @@ export { programNamed, programNames } from './programs.ts';
 
 export { type Instance, InstanceRegistry } from './instance_registry.ts';
 export { Ledger, type LedgerMessage, type LedgerPolicy, type LedgerStream } from './ledger.ts';
+export { EventBook } from './event_book.ts';
+export { type DiskFaultKind, SimDisk } from './sim_disk.ts';
 export { disagreement, MembershipRules, type NodeView } from './membership_rules.ts';

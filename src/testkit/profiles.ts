@@ -3,6 +3,7 @@ import type { Fault } from './fault.ts';
 import type { Prng } from './prng.ts';
 import { type DelayProfile, delayProfiles } from './sim_path.ts';
 import * as plans from './fault_plans.ts';
+import { disks } from './disk_plans.ts';
 import { leases } from './lease_plans.ts';
 
 export interface Profile {
@@ -20,6 +21,8 @@ export interface Profile {
   readonly leases?: boolean;
   /** True when the lease backend decides who survives a split. */
   readonly arbiter?: boolean;
+  /** True when there are persistent singletons, on disks that crash. */
+  readonly disks?: boolean;
   /** Time for the cluster to form before the first fault. */
   readonly settleMs: number;
   /** Length of the fault phase unless the caller says otherwise. */
@@ -146,6 +149,15 @@ const builtIn: readonly Profile[] = [
     nodes: [2, 5],
     loopback: 0.1,
     plan: leases,
+  },
+  {
+    ...base,
+    name: 'disk',
+    description: 'persistent singletons: disks and databases that are slow, full, broken, away and lose power',
+    nodes: [2, 4],
+    disks: true,
+    loopback: 0.5,
+    plan: disks,
   },
   { ...base, name: 'mixed', description: 'everything at once', nodes: [3, 7], plan: plans.mixed },
 ];

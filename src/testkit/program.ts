@@ -40,6 +40,6 @@ export interface ProgramRun {
   /** What is still missing before the cluster may be called settled, for people; undefined when it is settled. */
   unsettled(): string | undefined;
   /** The last checks, after the run has been settled for a while. */
-  finish?(): void;
+  finish?(): void | Promise<void>;
   statistics?(): Readonly<Record<string, number>>;
 }

@@ -176,7 +176,7 @@ class Runner {
     await world.runUntil(this.#plan.faultsEnd);
     this.#endFaults();
     await this.#settle();
-    this.#run.finish?.();
+    await this.#run.finish?.();
     world.throwFailure();
   }
 

@@ -14,6 +14,7 @@ import type { Address } from '../transport/contract.ts';
 import { arbiterOf, leaseFactory } from './lease_load.ts';
 import { streamName } from './ledger.ts';
 import { Prng } from './prng.ts';
+import { PersistentWorker } from './persistent_worker.ts';
 import type { SimProcess } from './sim_process.ts';
 import { simulatedNode } from './simulated_node.ts';
 import { SimulationError } from './sim_world.ts';
@@ -170,7 +171,11 @@ export class SingletonNode {
     const placement = kind.spread === true ? 'spread' : 'oldest';
     const { leases } = this.#run.settings;
     const lease = leases === undefined ? {} : { lease: leaseFactory(leases, this.#run.leaseBackend, this.#process) };
-    this.#refs.set(kind.name, registry.start(key, () => makeWorker(kind, place), { delivery, placement, ...lease }));
+    const { disks } = this.#run;
+    const make = disks !== undefined && kind.persistent === true
+      ? () => new PersistentWorker(kind, place, disks)
+      : () => makeWorker(kind, place);
+    this.#refs.set(kind.name, registry.start(key, make, { delivery, placement, ...lease }));
   }
 
   #listen(system: ActorSystem): void {

@@ -1,6 +1,7 @@
 /** The simulator's program for the whole thing: real nodes with singletons, a load on them, and the witnesses. */
 import type { DowningOption } from '../cluster/downing/mod.ts';
 import type { Address } from '../transport/contract.ts';
+import { DiskLoad } from './disk_load.ts';
 import { type Instance, InstanceRegistry, type LeaseRules } from './instance_registry.ts';
 import { LeaseBackend } from './lease_backend.ts';
 import {
@@ -13,7 +14,8 @@ import {
 } from './lease_load.ts';
 import { Ledger, type LedgerPolicy, singletonOf } from './ledger.ts';
 import { disagreement, MembershipRules } from './membership_rules.ts';
-import type { Prng } from './prng.ts';
+import { persistentKinds } from './persistent_worker.ts';
+import { Prng } from './prng.ts';
 import type { Program, ProgramRun, RunContext } from './program.ts';
 import type { SimProcess } from './sim_process.ts';
 import { SimulationError } from './sim_world.ts';
@@ -62,6 +64,8 @@ export class SingletonRun implements ProgramRun {
   readonly ledger: Ledger;
   readonly random: Prng;
   readonly leaseBackend: LeaseBackend;
+  /** Of the persistent singletons, where there are any. */
+  readonly disks: DiskLoad | undefined;
   /** Set once the load has stopped. */
   quiet = false;
   #context: RunContext;
@@ -77,9 +81,11 @@ export class SingletonRun implements ProgramRun {
     this.random = context.random;
     this.settings = drawSettings(context);
     this.leaseBackend = new LeaseBackend(context.world);
+    const { world, profile } = context;
+    this.disks = profile.disks === true ? new DiskLoad(world, new Prng(`${world.seed}/disks`)) : undefined;
     const leased = this.settings.leases !== undefined;
-    // What a lease does between its messages is promises that nobody here sees.
-    if (leased) context.world.drain = 'always';
+    // What a lease and a journal do between their messages is promises that nobody here sees.
+    if (leased || this.disks !== undefined) context.world.drain = 'always';
     const excuse = forks === 'count' && !this.settings.plannedOnly && !leased;
     const forked = (older: Instance, younger: Instance) => excuse && this.#forked(older, younger);
     const stays = (name: string) => context.profile.joinsOnly === true && !mayMoveItself(this.settings, name);
@@ -122,7 +128,7 @@ export class SingletonRun implements ProgramRun {
   }
 
   call(process: SimProcess, action: string, argument: string): void {
-    if (leaseAction(this.leaseBackend, action, argument)) return;
+    if (leaseAction(this.leaseBackend, action, argument) || this.disks?.action(action, argument) === true) return;
     const kind = this.settings.kinds[Number(argument) % this.settings.kinds.length];
     if (kind !== undefined) this.#nodes.get(process)?.act(action, kind);
   }
@@ -153,6 +159,7 @@ export class SingletonRun implements ProgramRun {
   quiesce(): void {
     this.quiet = true;
     this.leaseBackend.endFaults();
+    this.disks?.endFaults();
     for (const node of this.#nodes.values()) node.quiesce();
   }
 
@@ -165,7 +172,7 @@ export class SingletonRun implements ProgramRun {
     return disagreement(nodes) ?? this.#unsettledSingletons();
   }
 
-  finish(): void {
+  async finish(): Promise<void> {
     this.#audit();
     for (const [process, node] of this.#nodes) {
       for (const kind of this.settings.kinds) {
@@ -175,20 +182,22 @@ export class SingletonRun implements ProgramRun {
         }
       }
     }
+    await this.disks?.checkDisk();
   }
 
   statistics(): Record<string, number> {
     const { leases: leased, arbiter } = this.settings;
     const leases = leased === undefined && arbiter === undefined ? {} : this.leaseBackend.statistics;
-    return { ...this.registry.statistics, ...this.ledger.statistics, ...leases };
+    return { ...this.registry.statistics, ...this.ledger.statistics, ...leases, ...this.disks?.statistics() };
   }
 
   #unsettledSingletons(): string | undefined {
-    for (const { name } of this.settings.kinds) {
+    for (const { name, persistent } of this.settings.kinds) {
       const living = this.registry.living(name);
       if (living.length !== 1) {
         return `${living.length} instances of ${name}${living.map(({ process }) => ` ${process.name}`).join('')}`;
       }
+      if (persistent === true && this.disks?.book.lastRecovered(name) !== living[0]) return `${name} has not recovered`;
       for (const [process, node] of this.#nodes) {
         const host = node.hostOf(name);
         const actual = living[0]?.process.host.address;
@@ -240,7 +249,9 @@ function drawSettings({ random, addresses, profile }: RunContext): RunSettings {
   const { plannedOnly } = profile;
   // Where leases are at stake, one at least should mostly be caught in the middle of a handler.
   const busy = workerKinds.filter((kind) => profile.leases === true && kind.name === 'busy' && !drawn.includes(kind));
-  const kinds = [...drawn, ...busy];
+  const kinds = profile.disks === true
+    ? [...random.shuffled(persistentKinds).slice(0, random.integer(1, 2)), ...drawn.slice(0, 1)]
+    : [...drawn, ...busy];
   const workers = addresses.filter(() => plannedOnly || random.chance(0.7));
   const nodes = new Map(addresses.map((address) => {
     const roles = workers.length === 0 || workers.includes(address) ? ['worker'] : [];

@@ -50,6 +50,8 @@ export interface WorkerKind {
   readonly atLeastOnce?: boolean;
   /** State travels with planned moves. */
   readonly warm?: boolean;
+  /** Its state is made of events in a journal. */
+  readonly persistent?: boolean;
   /** `postStop` takes up to this long. */
   readonly slowStopMs?: number;
   /** Handlers are async and take up to this long. */

@@ -1,5 +1,5 @@
 /** The suites against files: on a real disk, and on a file system in memory. */
-import { execFile } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import { chmod, mkdir, mkdtemp, rename, rm } from 'node:fs/promises';
@@ -9,9 +9,11 @@ import { assertEquals, assertMatch, assertRejects } from '@std/assert';
 import {
   checkJournal,
   type FileStores,
+  type LockWorld,
   nodeFileSystem,
   openFileStores,
 } from '../../adapters/shared/file_journal/mod.ts';
+import { realLockWorld } from '../../adapters/shared/file_journal/lock_world.ts';
 import { repositoryRoot, runtimeCommand } from '../../demo/runtime_commands.ts';
 import { OptionsError } from '../../src/mod.ts';
 import { StorageError, StoreLockedError } from '../../src/persistence/mod.ts';
@@ -123,6 +125,43 @@ describe('file stores', () => {
       });
       assertMatch(stderr, /--allow-read and --allow-write for this directory/);
     }));
+
+  test(
+    'a successor on Deno sees at once that its predecessor on Deno was killed, with no more permissions than for the directory',
+    { skip: 'Deno' in globalThis ? false : 'only Deno locks files' },
+    () =>
+      onDisk(async (directory) => {
+        const { file, args } = runtimeCommand('deno', true);
+        const allowed = [`--allow-read=${directory}`, `--allow-write=${directory}`];
+        const flags = args.flatMap((arg) => arg === '--allow-net' ? ['--no-prompt', ...allowed] : [arg]);
+        const child = spawn(file, [...flags, 'test/contract/journal_writer.ts', directory], {
+          cwd: repositoryRoot,
+          stdio: ['ignore', 'pipe', 'inherit'],
+        });
+        const closed = new Promise<void>((resolve) => child.on('close', () => resolve()));
+        await new Promise<void>((resolve) => {
+          child.stdout.on('data', (bytes) => String(bytes).includes('ack') && resolve());
+          child.on('close', () => resolve());
+        });
+        await assertRejects(() => openFileStores(directory), StoreLockedError);
+        child.kill('SIGKILL');
+        await closed;
+        const world = realLockWorld();
+        let naps = 0;
+        const lockWorld: LockWorld = {
+          ...world,
+          sleep: (ms) => {
+            naps += 1;
+            return world.sleep(ms);
+          },
+        };
+        const stores = await openFileStores(directory, { lockWorld });
+        // One for a kernel that is slow to clean up.
+        assertEquals(naps <= 3, true, `${naps} naps`);
+        await stores.close();
+        world.end();
+      }),
+  );
 
   test('FB-123: a directory that was away is used again once it is back', () =>
     onDisk(async (parent) => {

@@ -2,6 +2,7 @@
 import { hostname } from 'node:os';
 import process from 'node:process';
 import type { LockOwner, LockWorld } from '../../../src/persistence/file_journal/mod.ts';
+import { mayAsk } from './permissions.ts';
 
 /** Locks that this process has: one with its process number and none of these is of an earlier process. */
 const open = new Set<string>();
@@ -29,7 +30,54 @@ export function realLockWorld(): LockWorld & { readonly end: () => void } {
         ? 'gone'
         : 'unknown';
     },
+    ...fileLocks(),
     end: () => open.delete(uid),
+  };
+}
+
+interface DenoFile {
+  tryLock(exclusive: boolean): Promise<boolean>;
+  close(): void;
+}
+
+interface DenoFiles {
+  open(path: string, options: { read: boolean; write: boolean; create?: boolean }): Promise<DenoFile>;
+}
+
+/**
+ * Locks that the kernel takes away with the process. Deno alone has them, and it is Deno that may not ask for processes, so
+ * a successor on Deno sees at once that its predecessor on Deno has ended.
+ */
+function fileLocks(): Pick<LockWorld, 'hold' | 'isHeld'> {
+  const { Deno: deno } = globalThis as unknown as { Deno?: DenoFiles };
+  if (deno === undefined) return {};
+  const tryLock = async (path: string, create: boolean): Promise<DenoFile | 'held' | undefined> => {
+    try {
+      const file = await deno.open(path, { read: true, write: true, create });
+      try {
+        if (await file.tryLock(true)) return file;
+      } catch {
+        // A file system without locks.
+        file.close();
+        return undefined;
+      }
+      file.close();
+      return 'held';
+    } catch {
+      return undefined;
+    }
+  };
+  return {
+    async hold(path) {
+      const file = await tryLock(path, true);
+      return typeof file === 'object' ? () => file.close() : undefined;
+    },
+    async isHeld(path) {
+      const file = await tryLock(path, false);
+      if (typeof file !== 'object') return file === 'held' ? true : undefined;
+      file.close();
+      return false;
+    },
   };
 }
 
@@ -44,15 +92,6 @@ function isGone(owner: LockOwner, ownPid: number): boolean {
     // Not allowed to ask (Deno without --allow-run) is no answer.
     return (error as { code?: string }).code === 'ESRCH';
   }
-}
-
-/** Deno asks the person at the terminal for what it was not allowed, and everything waits for the answer. */
-function mayAsk(name: string, kind?: string): boolean {
-  const { Deno: deno } = globalThis as unknown as {
-    Deno?: { permissions: { querySync(permission: { name: string; kind?: string }): { state: string } } };
-  };
-  if (deno === undefined) return true;
-  return deno.permissions.querySync(kind === undefined ? { name } : { name, kind }).state === 'granted';
 }
 
 function attempt<T>(run: () => T): T | undefined {

@@ -1,7 +1,9 @@
 /** Files by `node:fs/promises`, which Bun and Deno have too. */
 import { type FileHandle as NodeHandle, mkdir, open, readdir, rename, rm } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import { StorageError } from '../../../src/persistence/mod.ts';
 import type { FileHandle, FileSystem } from '../../../src/persistence/file_journal/mod.ts';
+import { mayAsk } from './permissions.ts';
 
 const flags = { read: 'r', write: 'r+', create: 'wx+' } as const;
 
@@ -86,7 +88,11 @@ export const nodeFileSystem: FileSystem = {
         await mkdir(path);
       } catch (error) {
         if ((error as { code?: string }).code !== 'EEXIST') throw error;
+        return;
       }
+      const parent = dirname(path);
+      // Deno's permission is often for the directory alone.
+      if (mayAsk('read', parent)) await syncNames(parent);
     });
   },
   list: (path) => attempt('list', path, () => readdir(path)),
@@ -95,12 +101,16 @@ export const nodeFileSystem: FileSystem = {
   remove: (path) => attempt('remove', path, () => rm(path, { force: true })),
   syncDirectory(path) {
     return attempt('sync', path, async () => {
-      const handle = await open(path, 'r');
-      try {
-        await handle.sync();
-      } finally {
-        await handle.close();
-      }
+      await syncNames(path);
     });
   },
 };
+
+async function syncNames(path: string): Promise<void> {
+  const handle = await open(path, 'r');
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}

@@ -2,9 +2,9 @@
 import { StoreDamagedError } from '../mod.ts';
 import { DirectoryLock } from './directory_lock.ts';
 import { type FileSystem, readFile, replaceFile } from './file_system.ts';
-import type { FileWorld } from './file_stores.ts';
+import { type FileWorld, usedEpoch } from './file_stores.ts';
 import { type CutTail, loadLog } from './log_files.ts';
-import { decodeManifest, encodeManifest, manifestName, segmentName } from './manifest.ts';
+import { decodeManifest, encodeManifest, manifestEpoch, manifestName, segmentName } from './manifest.ts';
 import { decodeRecord } from './record.ts';
 import { scanSegment } from './segment_format.ts';
 
@@ -46,7 +46,7 @@ export async function checkJournal(system: FileSystem, directory: string): Promi
  * @throws StoreLockedError while somebody has the directory open
  */
 export async function repairJournal({ system, lockWorld }: FileWorld, directory: string): Promise<readonly Drop[]> {
-  const lock = await DirectoryLock.take(system, directory, lockWorld);
+  const lock = await DirectoryLock.take(system, directory, lockWorld, await usedEpoch(system, directory));
   try {
     const drops: Drop[] = [];
     for (const { wouldDrop, log } of await checkJournal(system, directory)) {
@@ -128,10 +128,11 @@ async function drop(system: FileSystem, directory: string, { path, position }: D
   const bytes = await readFile(system, path) as Uint8Array;
   const name = path.slice(directory.length + 1);
   await replaceFile(system, directory, `${name}.dropped`, bytes.subarray(position));
-  const manifestPath = `${directory}/${manifestName}`;
+  const epoch = Math.max(0, ...(await system.list(directory)).flatMap((name) => manifestEpoch(name) ?? []));
+  const manifestPath = `${directory}/${manifestName(epoch)}`;
   const manifest = decodeManifest(manifestPath, await readFile(system, manifestPath) as Uint8Array);
   const segments = manifest.segments.map((segment) =>
     segmentName(segment.number) === name ? { ...segment, sealedAt: position } : segment
   );
-  await replaceFile(system, directory, manifestName, encodeManifest({ ...manifest, segments }));
+  await replaceFile(system, directory, manifestName(epoch), encodeManifest({ ...manifest, segments }));
 }

@@ -1,8 +1,9 @@
 /**
  * One writer per directory. Each tenure is a file `LOCK.<epoch>` that is created exclusively, so that of several starters one
  * gets each epoch; the highest epoch has the directory. A lock is stale when its process is known to be gone, or when its
- * owner has not shown life for a while on the watcher's own monotonic clock. An owner that was taken for dead finds out
- * before it acknowledges anything: what it wrote went to a segment that its successor no longer reads beyond its end.
+ * owner has not shown life for a while on the watcher's own monotonic clock. Safety rests on none of that: an owner looks for
+ * a later lock once it has written and before it acknowledges, and a successor reads after it has made its lock. So the
+ * successor has whatever was acknowledged, whenever it took over.
  */
 import { StorageError, StoreLockedError } from '../mod.ts';
 import { type FileSystem, readFile, writeAll } from './file_system.ts';
@@ -18,6 +19,10 @@ export interface LockWorld {
   readonly self: LockOwner;
   /** Whether the owner is certainly there, or certainly gone. */
   lifeOf(owner: LockOwner): 'alive' | 'gone' | 'unknown';
+  /** Locks this file, which it makes, until the process ends or the answer is called. Undefined: this runtime cannot. */
+  hold?(path: string): Promise<(() => void) | undefined>;
+  /** Whether a process that lives has locked this file. Undefined: nobody can say. */
+  isHeld?(path: string): Promise<boolean | undefined>;
 }
 
 export interface LockOwner {
@@ -28,6 +33,8 @@ export interface LockOwner {
 
 interface LockContent extends LockOwner {
   readonly beat: number;
+  /** Its owner holds the file beside it. */
+  readonly held?: boolean;
   readonly released: boolean;
 }
 
@@ -45,38 +52,38 @@ export class DirectoryLock {
   readonly #directory: string;
   readonly #world: LockWorld;
   #beat = 0;
-  /** When the last sign of life that was written began. */
-  #aliveAt: number;
+  #letGo: (() => void) | undefined;
   #stop: () => void = () => {};
   #beating: Promise<void> = Promise.resolve();
   #lost: StoreLockedError | undefined = undefined;
 
-  private constructor(system: FileSystem, directory: string, world: LockWorld, epoch: number, since: number) {
+  private constructor(system: FileSystem, directory: string, world: LockWorld, epoch: number) {
     this.#system = system;
     this.#directory = directory;
     this.#world = world;
     this.epoch = epoch;
-    this.#aliveAt = since;
     this.#stop = world.every(beatMs, () => {
       this.#beating = this.#beating.then(() => this.#showLife()).catch(() => {});
     });
   }
 
   /**
-   * Takes the directory; waits up to `staleMs` to see whether a lock whose process cannot be asked is stale.
+   * Takes the directory; waits up to `staleMs` to see whether a lock whose process cannot be asked is stale. The epoch is
+   * above `usedEpoch`, also where somebody has deleted the lock files.
    * @throws StoreLockedError
    */
-  static async take(system: FileSystem, directory: string, world: LockWorld): Promise<DirectoryLock> {
+  static async take(system: FileSystem, directory: string, world: LockWorld, usedEpoch = 0): Promise<DirectoryLock> {
     for (;;) {
       const highest = await highestLock(system, directory);
       if (highest !== undefined) await waitUntilFree(system, directory, world, highest);
-      const epoch = (highest ?? 0) + 1;
-      const since = world.now();
+      const epoch = Math.max(highest ?? 0, usedEpoch) + 1;
       if (!await create(system, directory, epoch, world.self)) continue;
       const now = await highestLock(system, directory);
       if (now === epoch) {
         await removeOlder(system, directory, epoch);
-        return new DirectoryLock(system, directory, world, epoch, since);
+        const lock = new DirectoryLock(system, directory, world, epoch);
+        await lock.#hold();
+        return lock;
       }
       await system.remove(lockPath(directory, epoch));
     }
@@ -85,8 +92,6 @@ export class DirectoryLock {
   /** @throws StoreLockedError once somebody else has the directory */
   async check(): Promise<void> {
     if (this.#lost !== undefined) throw this.#lost;
-    // As long as nobody could have taken this owner for dead, there is nothing to look at.
-    if (this.#world.now() - this.#aliveAt < staleMs / 2) return;
     await this.#look();
   }
 
@@ -94,6 +99,14 @@ export class DirectoryLock {
     this.#stop();
     await this.#beating;
     if (this.#lost === undefined) await this.#put(true).catch(() => {});
+    this.#letGo?.();
+    if (this.#letGo !== undefined) await this.#system.remove(heldPath(this.#directory, this.epoch)).catch(() => {});
+  }
+
+  /** Others then know at once when this process has ended. */
+  async #hold(): Promise<void> {
+    this.#letGo = await this.#world.hold?.(heldPath(this.#directory, this.epoch));
+    if (this.#letGo !== undefined) await this.#put(false).catch(() => {});
   }
 
   async #look(): Promise<void> {
@@ -105,17 +118,15 @@ export class DirectoryLock {
   }
 
   async #showLife(): Promise<void> {
-    const since = this.#world.now();
     await this.#look();
     this.#beat += 1;
     await this.#put(false);
-    this.#aliveAt = since;
   }
 
   async #put(released: boolean): Promise<void> {
     const file = await this.#system.open(lockPath(this.#directory, this.epoch), 'write');
     try {
-      await writeAll(file, content(this.#world.self, this.#beat, released), 0);
+      await writeAll(file, content(this.#world.self, this.#beat, released, this.#letGo !== undefined), 0);
     } finally {
       await file.close();
     }
@@ -124,6 +135,10 @@ export class DirectoryLock {
 
 function lockPath(directory: string, epoch: number): string {
   return `${directory}/LOCK.${epoch}`;
+}
+
+function heldPath(directory: string, epoch: number): string {
+  return `${lockPath(directory, epoch)}.held`;
 }
 
 async function lockEpochs(system: FileSystem, directory: string): Promise<readonly number[]> {
@@ -138,7 +153,9 @@ async function highestLock(system: FileSystem, directory: string): Promise<numbe
 
 async function removeOlder(system: FileSystem, directory: string, epoch: number): Promise<void> {
   for (const older of await lockEpochs(system, directory)) {
-    if (older < epoch) await system.remove(lockPath(directory, older));
+    if (older >= epoch) continue;
+    await system.remove(heldPath(directory, older));
+    await system.remove(lockPath(directory, older));
   }
 }
 
@@ -148,10 +165,12 @@ async function create(system: FileSystem, directory: string, epoch: number, self
   try {
     const file = await system.open(path, 'create');
     try {
-      await writeAll(file, content(self, 0, false), 0);
+      await writeAll(file, content(self, 0, false, false), 0);
     } finally {
       await file.close();
     }
+    // Epochs must not go back when the power goes.
+    await system.syncDirectory(directory);
     return true;
   } catch (error) {
     if (error instanceof StorageError && error.code === 'EEXIST') return false;
@@ -161,8 +180,8 @@ async function create(system: FileSystem, directory: string, epoch: number, self
 }
 
 /** Padded, so that a later content never leaves the end of an earlier one. */
-function content(owner: LockOwner, beat: number, released: boolean): Uint8Array<ArrayBuffer> {
-  const text = JSON.stringify({ host: owner.host, pid: owner.pid, uid: owner.uid, beat, released });
+function content(owner: LockOwner, beat: number, released: boolean, held: boolean): Uint8Array<ArrayBuffer> {
+  const text = JSON.stringify({ host: owner.host, pid: owner.pid, uid: owner.uid, beat, released, held });
   return encoder.encode(`${text.padEnd(511)}\n`);
 }
 
@@ -196,6 +215,7 @@ async function waitUntilFree(
     if (owner?.released === true) return;
     const life = owner === undefined ? 'unknown' : world.lifeOf(owner);
     if (life === 'gone') return;
+    if (owner?.held === true && await world.isHeld?.(heldPath(directory, epoch)) === false) return;
     if (life === 'alive') throw new StoreLockedError(directory, describe(owner as LockContent));
     if (text !== seen) {
       changes += 1;

@@ -34,7 +34,9 @@ export interface FileJournalOptions {
   readonly codec?: Codec;
   /** Default `limits.journalSegmentBytes`. */
   readonly segmentBytes?: number;
-  /** Throws when the directory belongs to somebody else now. Asked after each sync and before its acknowledgement. */
+  /** Of whoever owns the directory; later owners have higher ones. Default 0. */
+  readonly epoch?: number;
+  /** Throws when the directory belongs to somebody else now. Asked after each write and before its acknowledgement. */
   readonly checkOwner?: () => Promise<void>;
   readonly onWarning?: (message: string) => void;
 }
@@ -98,8 +100,8 @@ export class FileJournal implements Journal {
     for (const { path, position, bytes, detail } of loaded.cut) {
       onWarning?.(`${path}: ${bytes} bytes from byte ${position} on are cut off: ${detail}`);
     }
-    const files = new LogFiles(system, directory, loaded);
-    await files.begin(loaded.strays, loaded.cut);
+    const files = new LogFiles(system, directory, loaded, options.epoch ?? 0);
+    await files.begin(loaded);
     return new FileJournal(files, loaded.cut, options);
   }
 
@@ -264,8 +266,7 @@ export class FileJournal implements Journal {
 
   async #write(records: readonly LogRecord[]): Promise<void> {
     const bodies = records.map(encodeRecord);
-    const { segment, positions } = await this.#files.write(bodies);
-    await this.#checkOwner();
+    const { segment, positions } = await this.#files.write(bodies, this.#checkOwner);
     for (const [index, record] of records.entries()) {
       const place = { segment, position: positions[index] as number, length: (bodies[index] as Uint8Array).length };
       this.#files.index.apply(record, place);

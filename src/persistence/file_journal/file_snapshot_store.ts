@@ -12,7 +12,7 @@ import {
 import { Codec } from '../../wire/codec.ts';
 import { crc32 } from '../../wire/crc32.ts';
 import { ByteReader, ByteWriter } from './bytes.ts';
-import { type FileSystem, readFile, replaceFile } from './file_system.ts';
+import { type FileSystem, readListed, replaceFile } from './file_system.ts';
 
 export interface FileSnapshotStoreOptions extends SnapshotStoreOptions {
   readonly system: FileSystem;
@@ -34,6 +34,8 @@ export class FileSnapshotStore implements SnapshotStore {
   readonly #keepN: number;
   /** The last operation of each id: they run one after the other. */
   readonly #chains = new Map<string, Promise<unknown>>();
+  /** Directories whose names are known to be durable. */
+  readonly #settled = new Set<string>();
   #closed = false;
 
   private constructor(options: FileSnapshotStoreOptions) {
@@ -81,9 +83,10 @@ export class FileSnapshotStore implements SnapshotStore {
       const own = await this.#directoryOf(persistenceId);
       const numbers = (await this.#list(own)).filter((number) => number < sequenceNr).reverse();
       for (const number of numbers) {
-        const bytes = await readFile(this.#options.system, `${own}/${fileName(number)}`);
+        const bytes = await readListed(this.#options.system, own, fileName(number));
+        if (bytes === undefined) continue;
+        await this.#settle(own);
         try {
-          if (bytes === undefined) continue;
           const { version, stateBytes } = decodeFile(persistenceId, number, bytes);
           return { sequenceNr: number, version, state: this.#codec.decode(stateBytes) };
         } catch (error) {
@@ -129,14 +132,24 @@ export class FileSnapshotStore implements SnapshotStore {
     }
   }
 
+  /** What somebody before has renamed and perhaps not synced is durable from now on: events may go because of it. */
+  async #settle(own: string): Promise<void> {
+    if (this.#settled.has(own)) return;
+    await this.#options.system.syncDirectory(own);
+    this.#settled.add(own);
+  }
+
   /** Ascending. */
   async #list(own: string): Promise<readonly number[]> {
     let names: readonly string[];
     try {
       names = await this.#options.system.list(own);
     } catch (error) {
-      if ((error as { code?: string }).code === 'ENOENT') return [];
-      throw error;
+      if ((error as { code?: string }).code !== 'ENOENT') throw error;
+      // No snapshots yet, unless the whole store is away or has just come back: to take that for none would lose the state.
+      const { system, directory } = this.#options;
+      if ((await system.list(directory)).includes(own.slice(directory.length + 1))) throw error;
+      return [];
     }
     return names.flatMap((name) => {
       const digits = namePattern.exec(name)?.[1];

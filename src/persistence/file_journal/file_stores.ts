@@ -6,6 +6,7 @@ import { DirectoryLock, type LockWorld } from './directory_lock.ts';
 import { FileJournal } from './file_journal.ts';
 import { FileSnapshotStore } from './file_snapshot_store.ts';
 import type { FileSystem } from './file_system.ts';
+import { manifestEpoch } from './manifest.ts';
 
 export interface FileStoresOptions {
   /** Snapshots kept for each id; 0 for all. Default 3. */
@@ -52,14 +53,14 @@ export async function openStores(
     await lock?.release();
   };
   try {
-    const taken = lock = await DirectoryLock.take(system, directory, lockWorld);
+    const taken = lock = await DirectoryLock.take(system, directory, lockWorld, await usedEpoch(system, directory));
     const common = {
       system,
       checkOwner: () => taken.check(),
       ...(codec === undefined ? {} : { codec }),
       ...(onWarning === undefined ? {} : { onWarning }),
     };
-    const log = { ...common, ...(segmentBytes === undefined ? {} : { segmentBytes }) };
+    const log = { ...common, epoch: taken.epoch, ...(segmentBytes === undefined ? {} : { segmentBytes }) };
     const journal = await FileJournal.open({ ...log, directory: `${directory}/journal` });
     opened.push(journal);
     const states = await FileJournal.open({ ...log, directory: `${directory}/state` });
@@ -76,4 +77,12 @@ export async function openStores(
     await close();
     throw error;
   }
+}
+
+/** The highest epoch that any manifest in `directory` is of; 0 without one. */
+export async function usedEpoch(system: FileSystem, directory: string): Promise<number> {
+  const inside = await system.list(directory);
+  const logs = ['journal', 'state'].filter((name) => inside.includes(name));
+  const names = await Promise.all(logs.map((name) => system.list(`${directory}/${name}`)));
+  return Math.max(0, ...names.flat().flatMap((name) => manifestEpoch(name) ?? []));
 }

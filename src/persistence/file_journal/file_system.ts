@@ -1,4 +1,5 @@
 /** What the file stores need of a file system, so that tests can give them one that fails and crashes. */
+import { StorageError } from '../errors.ts';
 
 export interface FileHandle {
   size(): Promise<number>;
@@ -14,7 +15,7 @@ export interface FileHandle {
 
 /** Failures are `StorageError`s whose `code` is that of the system, such as `ENOSPC`. */
 export interface FileSystem {
-  /** Makes one directory; fine when it is there already. */
+  /** Makes one directory, and its name survives a crash; fine when it is there already. */
   makeDirectory(path: string): Promise<void>;
   /** Names of the entries. */
   list(path: string): Promise<readonly string[]>;
@@ -42,6 +43,17 @@ export async function readFile(system: FileSystem, path: string): Promise<Uint8A
   } finally {
     await file.close();
   }
+}
+
+/**
+ * A file that its directory has a name for, or should have. Undefined means that it is certainly not there: a directory that
+ * was away for a moment is an error instead.
+ */
+export async function readListed(system: FileSystem, directory: string, name: string): Promise<Uint8Array | undefined> {
+  const path = `${directory}/${name}`;
+  const bytes = await readFile(system, path);
+  if (bytes !== undefined || !(await system.list(directory)).includes(name)) return bytes;
+  throw new StorageError(`cannot open ${path}: it was not there, and now it is (ENOENT)`, 'ENOENT');
 }
 
 export async function writeAll(file: FileHandle, bytes: Uint8Array, position: number): Promise<void> {

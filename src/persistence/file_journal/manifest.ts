@@ -7,7 +7,20 @@ import { crc32 } from '../../wire/crc32.ts';
 import { ByteReader, ByteWriter } from './bytes.ts';
 import { decodeRecord, encodeRecord, formatVersion, type LogRecord } from './record.ts';
 
-export const manifestName = 'MANIFEST';
+/**
+ * Each owner of the directory writes one of its own, named by the epoch of its lock, and the highest counts. So an owner
+ * that was taken for dead in the middle of a change cannot undo what its successor has written.
+ */
+export function manifestName(epoch: number): string {
+  return epoch === 0 ? 'MANIFEST' : `MANIFEST.${epoch}`;
+}
+
+/** The epoch in a manifest's file name; undefined for other files. */
+export function manifestEpoch(name: string): number | undefined {
+  if (name === 'MANIFEST') return 0;
+  return /^MANIFEST\.[1-9]\d{0,14}$/.test(name) ? Number(name.slice('MANIFEST.'.length)) : undefined;
+}
+
 const magic = new TextEncoder().encode('SGLTMANI');
 
 export type HeadRecord = Extract<LogRecord, { kind: 'head' }>;

@@ -56,6 +56,8 @@ export type SegmentEnd =
 
 export interface ScannedSegment {
   readonly bodies: readonly BodyRange[];
+  /** Where the last good frame begins. */
+  readonly lastFrame: number;
   /** Bytes that are good. */
   readonly end: number;
   readonly rest: SegmentEnd;
@@ -68,16 +70,18 @@ export interface ScannedSegment {
  */
 export function scanSegment(bytes: Uint8Array, segment: number, sealed: boolean): ScannedSegment {
   const bad = checkHeader(bytes, segment);
-  if (bad !== undefined) return { bodies: [], end: 0, rest: { kind: 'damaged', detail: bad } };
+  if (bad !== undefined) return { bodies: [], lastFrame: 0, end: 0, rest: { kind: 'damaged', detail: bad } };
   const bodies: BodyRange[] = [];
+  let lastFrame = 0;
   let at = segmentHeaderBytes;
   while (at < bytes.length) {
     const frame = readFrame(bytes, at, segment);
-    if (frame === undefined) return { bodies, end: at, rest: judgeRest(bytes, at, segment, sealed) };
+    if (frame === undefined) return { bodies, lastFrame, end: at, rest: judgeRest(bytes, at, segment, sealed) };
     bodies.push(...frame.bodies);
+    lastFrame = at;
     at = frame.end;
   }
-  return { bodies, end: at, rest: { kind: 'clean' } };
+  return { bodies, lastFrame, end: at, rest: { kind: 'clean' } };
 }
 
 function checkHeader(bytes: Uint8Array, segment: number): string | undefined {
