@@ -1,14 +1,14 @@
 /**
  * All benchmarks on each runtime, as one table:
  *
- *     npm run bench -- [--runtime bun,deno,node] [--only local,heap,remote,moves,start,steps] [--json FILE] [--plots FOLDER]
+ *     npm run bench -- [--runtime bun,deno,node] [--only local,heap,remote,moves,start,steps,persistence] [--json FILE] [--plots FOLDER]
  *     npm run bench:check -- [the same]   compares with docs/performance.json and reports what has become a fifth worse
  *
  * `--peers FOLDER` measures other libraries too, from a folder that has them installed (see `peers.ts`).
  * Compare ratios, not machines: each row stands beside a limit measured in the same run.
  */
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { loadavg } from 'node:os';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { loadavg, tmpdir } from 'node:os';
 import process from 'node:process';
 import { parseArgs } from 'node:util';
 import { compare, type RuntimeRows } from './compare.ts';
@@ -63,6 +63,22 @@ const collecting: Readonly<Record<string, readonly string[]>> = {
 /** What peers need to be loaded from a folder of their own. */
 const ofPeers: Readonly<Record<string, readonly string[]>> = { deno: ['--allow-read', '--allow-env'] };
 
+/** Each recovery in a process of its own, so that its memory is its own. */
+async function persistence(runtime: string): Promise<Row[]> {
+  const script = 'bench/persistence.ts';
+  const flags = runtime === 'deno' ? ['--allow-all'] : [];
+  const directory = mkdtempSync(`${tmpdir()}/singlet-history-`);
+  try {
+    const rows = await rowsOf(runtime, script, [], flags);
+    for (const mode of ['fill', 'recover', 'recover-snapshot']) {
+      rows.push(...await rowsOf(runtime, script, [mode, `${directory}/stores`], flags));
+    }
+    return rows;
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
+  }
+}
+
 const parts: Readonly<Record<string, (runtime: string) => Promise<Row[]>>> = {
   local: (runtime) => rowsOf(runtime, 'bench/local.ts'),
   heap: (runtime) => rowsOf(runtime, 'bench/heap.ts', [], collecting[runtime]),
@@ -70,6 +86,7 @@ const parts: Readonly<Record<string, (runtime: string) => Promise<Row[]>>> = {
   moves,
   start: startRows,
   steps: (runtime) => rowsOf(runtime, 'bench/steps.ts'),
+  persistence,
 };
 
 const runtimes = ['bun', 'deno', 'node'];

@@ -78,7 +78,7 @@ describe('the simulated disk', () => {
   test('names are durable once their directory is synced, and a rename is one change', async () => {
     const ends = new Set<string>();
     for (let seed = 0; seed < 30; seed += 1) {
-      const world = new World({ seed });
+      const world = new World({ seed, drain: 'always' });
       const disk = new SimDisk(world, 'd');
       const system = disk.mount(undefined);
       await finish(world, system.makeDirectory('/x'));
@@ -98,7 +98,7 @@ describe('the simulated disk', () => {
   });
 
   test('takes time, and can be slow, full, broken and away', async () => {
-    const world = new World({ seed: 1 });
+    const world = new World({ seed: 1, drain: 'always' });
     const disk = new SimDisk(world, 'd');
     const system = disk.mount(undefined);
     await finish(world, system.makeDirectory('/x'));
@@ -127,7 +127,7 @@ describe('the simulated disk', () => {
   });
 
   test('what was under way when the power went is never answered', async () => {
-    const world = new World({ seed: 1 });
+    const world = new World({ seed: 1, drain: 'always' });
     const disk = new SimDisk(world, 'd');
     let answered = false;
     disk.mount(undefined).makeDirectory('/x').then(() => answered = true);
