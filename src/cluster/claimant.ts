@@ -1,6 +1,6 @@
 /** This node's end of the arbiter of splits: owns its lease, feeds the claim machine, and carries out what that asks for. */
 import { OptionsError } from '../actor/options.ts';
-import type { Lease } from '../coordination/lease.ts';
+import type { Lease, LeaseContext } from '../coordination/lease.ts';
 import { Alarm } from './alarm.ts';
 import {
   type ClaimAnswer,
@@ -49,7 +49,7 @@ export class Claimant {
     this.#arbiter = arbiter;
     this.#rules = { minorityDelayMs, acquireTimeoutMs, windowMs, holdMs };
     this.#silenceMs = silenceMs;
-    this.#lease = arbiter.lease({
+    this.#lease = leaseOf(arbiter, {
       name: arbiter.leaseName,
       owner: `${node.address}#${uid}`,
       environment: node.environment,
@@ -105,7 +105,7 @@ export class Claimant {
 
   /** The node ends. What it has not used goes back. */
   stop(): void {
-    this.#wake.cancel();
+    this.#wake.stop();
     this.unsettled();
   }
 
@@ -201,5 +201,16 @@ export class Claimant {
       if (this.#problem !== undefined) log.info('the downing lease answers again');
       this.#problem = undefined;
     }
+  }
+}
+
+function leaseOf(arbiter: SplitArbiter, context: LeaseContext): Lease {
+  try {
+    return arbiter.lease(context);
+  } catch (error) {
+    // The only one that asks for the cluster's own voters, which are not given here.
+    if (!(error instanceof OptionsError) || error.field !== 'leaseVoters') throw error;
+    const rule = 'must have its backend outside of the cluster: the voters of a QuorumLease are the members themselves';
+    throw new OptionsError('LeaseMajority', 'lease', 'QuorumLease', rule);
   }
 }

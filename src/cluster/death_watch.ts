@@ -111,12 +111,12 @@ export class DeathWatch {
     this.#cases.delete(uid);
     if (!this.#mayBeProven(uid)) return;
     const verdict = judgeProbe(state, outcome, dialledAt);
+    const { timers } = this.#node.environment;
     if (verdict.kind === 'proven') {
       if (this.#mayHaveClaimed(uid)) return;
       const why = 'its process is gone: link lost and two dials refused';
       return this.#node.dispatch({ kind: 'down', uids: [uid], terminated: true, why });
     }
-    const { timers } = this.#node.environment;
     this.#cases.set(uid, timers.set(verdict.afterMs, () => this.#probe(uid, verdict.next)));
   }
 }

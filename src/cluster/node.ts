@@ -7,6 +7,7 @@ import { limits } from '../limits.ts';
 import type { Address, SeedAnswer } from '../transport/contract.ts';
 import type { Envelope, MessageCheck, Peers, PeersEvents, SendFailure, Sized } from '../transport/peers_contract.ts';
 import type { HostGate, MembershipNode, SelfDown } from './contract.ts';
+import type { ClaimReport } from './claimant.ts';
 import { DeathWatch } from './death_watch.ts';
 import { performEffect } from './effects.ts';
 import { GateKeeper } from './gate_keeper.ts';
@@ -135,13 +136,16 @@ export class ClusterNode implements MembershipNode, NodeContext {
     if (this.#end !== undefined) return this.#end.why;
     if (this.#state.phase === 'outside') return this.#joiner.missing();
     const { status } = this.#view.self;
-    const problem = this.#splits.claim()?.problem;
-    if (problem !== undefined) return `a split cannot be decided: ${problem}`;
     return status === 'up'
       ? undefined
       : status === 'joining'
       ? 'waiting for the leader to let this node become up'
       : `this node is ${status}`;
+  }
+
+  /** Of the lease that decides about splits; undefined where none does. */
+  claim(): ClaimReport | undefined {
+    return this.#splits.claim();
   }
 
   seedReasons(): readonly SeedReason[] {
@@ -290,23 +294,15 @@ export class ClusterNode implements MembershipNode, NodeContext {
     this.#keeper.end();
     if (selfDown) this.#notifier.selfDown(why);
     this.#gossiper.flush();
-    for (
-      const part of [
-        this.#joiner,
-        this.#heartbeats,
-        this.#splits,
-        this.#deaths,
-        this.#heal,
-        this.#gossiper,
-        this.#leaver,
-      ]
-    ) {
-      part.stop();
-    }
+    for (const part of this.#parts()) part.stop();
     this.#wakes.stop();
     this.environment.log.info('this node has ended', { why });
     this.#refreshView();
     this.#notifier.ended(this.#end);
+  }
+
+  #parts(): readonly { stop(): void }[] {
+    return [this.#joiner, this.#heartbeats, this.#splits, this.#deaths, this.#heal, this.#gossiper, this.#leaver];
   }
 
   #paused(pauseMs: number): void {

@@ -78,10 +78,12 @@ export class NodeInspection implements ClusterInspection {
 
   /** They do not make this node less ready: it serves what others host, and no other node would be better off. */
   #leaseProblems(): string[] {
-    return [...this.#registry.all()].flatMap(({ name, manager }) => {
+    const split = this.#node.claim()?.problem;
+    const waiting = [...this.#registry.all()].flatMap(({ name, manager }) => {
       const why = manager.leaseProblem;
       return why === undefined ? [] : [`Singleton ${name} waits for its lease: ${why}.`];
     });
+    return split === undefined ? waiting : [`A split cannot be decided yet: ${split}.`, ...waiting];
   }
 
   members(): MembersReport {

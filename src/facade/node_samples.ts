@@ -19,6 +19,15 @@ export function nodeSamples(
   for (const [what, value] of node.counters()) {
     samples.push(counter('singlet_membership_total', 'What membership refused or noticed.', value, { what }));
   }
+  const claim = node.claim();
+  if (claim !== undefined) {
+    samples.push({
+      name: 'singlet_split_undecided',
+      help: 'Whether this node waits for the lease that decides about a split.',
+      type: 'gauge',
+      value: Number(claim.state === 'open' || claim.state === 'asking'),
+    });
+  }
   for (const [what, value] of Object.entries(peers.counters)) {
     if (typeof value === 'number') {
       samples.push(counter('singlet_links_total', 'Links, frames, bytes and messages.', value, { what }));

@@ -117,21 +117,18 @@ describe('LeaseMajority, node by node', () => {
     await harness.until(() => nodes.every((one) => !lives(one)), 40_000);
   });
 
-  test('an outage is one line when it begins, and the reason why this node is not ready', async () => {
+  test('an outage is one line when it begins, and its reason can be asked for', async () => {
     const { backend, harness, left, right } = await sides(2, 1);
     backend.trouble.set(left[0]!.address, 'error');
     harness.cutAll(left, right);
-    await harness.until(() => left[0]!.node.readiness() !== undefined, 6_000);
-    assertEquals(
-      left[0]!.node.readiness(),
-      'a split cannot be decided: lease singlet-downing: no route to the backend',
-    );
+    await harness.until(() => left[0]!.node.claim()?.problem !== undefined, 6_000);
+    assertEquals(left[0]!.node.claim()?.problem, 'lease singlet-downing: no route to the backend');
     await harness.environment.elapse(2_000);
     const lines = harness.environment.logsAt('warn').filter((line) => line.includes('cannot be asked for'));
     assertEquals(lines.length, 1);
     backend.trouble.clear();
     await harness.until(() => whole(left), 6_000);
-    assertEquals(left[0]!.node.readiness(), undefined);
+    assertEquals(left[0]!.node.claim(), { state: 'none', problem: undefined });
     const counters = left[0]!.node.counters();
     assertGreater(counters.get('downing lease failed')!, 1);
     assertEquals(counters.get('downing lease granted'), 1);
