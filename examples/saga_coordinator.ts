@@ -73,8 +73,7 @@ class TripCoordinator extends PersistentActor<TripCommand, TripEvent, Trips> {
   }
 }
 
-const directory = '.tmp/saga';
-rmSync(directory, { recursive: true, force: true });
+const directory = `.tmp/saga-${crypto.randomUUID()}`;
 mkdirSync(directory, { recursive: true });
 const stores = await openFileStores(directory);
 const clusters: Cluster[] = [];
