@@ -17,6 +17,8 @@ const figureOf = ({ value, limit }: Row): number => limit === undefined ? value 
 /** How much worse `now` is, as a share: 0.25 is a quarter slower, or a quarter larger. Negative: better. */
 export function decay(before: Row, now: Row): number {
   const [was, is] = [figureOf(before), figureOf(now)];
+  // A share that something costs: by percentage points.
+  if (now.unit === '%') return (is - was) / 100;
   return costs.has(now.unit) ? is / was - 1 : 1 - is / was;
 }
 

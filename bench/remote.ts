@@ -6,20 +6,22 @@
  *     remote.ts sender ADDRESS RAW_PORT
  */
 import { runtime } from '#runtime';
-import { Actor, ActorSystem } from '../src/mod.ts';
+import { Actor, type ActorRef, ActorSystem } from '../src/mod.ts';
 import { Cluster, SingletonKey } from '../src/facade/mod.ts';
 import type { Socket } from '../src/transport/runtime.ts';
 import { check, emit, median, now, percentile, repeat } from './measure.ts';
 
 const secret = 'a secret for the benchmark';
 const runs = 5;
-type Message = { readonly n: number; readonly text?: string; readonly bytes?: Uint8Array } | 'count';
+type Message = { readonly n: number; readonly text?: string; readonly bytes?: Uint8Array } | 'count' | 'plain';
+type Target = ActorRef<Message>;
 
 class Sink extends Actor<Message> {
   static readonly singleton: SingletonKey<Message> = SingletonKey.of('sink');
   count = 0;
   override onReceive(message: Message): void {
     if (message === 'count') this.context.sender.tell(this.count);
+    else if (message === 'plain') this.context.sender.tell(this.context.system.spawnAnonymous(() => new Sink()));
     else {
       this.count += 1;
       if (message.n < 0) this.context.sender.tell(message.n);
@@ -94,16 +96,41 @@ async function rawFrames(socket: Socket, size: number, total: number): Promise<n
   return total / (now() - began) * 1_000;
 }
 
-async function tells(total: number, chunk: number, message: () => Message): Promise<number> {
-  const before = await ref.ask<number>('count');
+async function tells(total: number, chunk: number, message: () => Message, to: Target = ref): Promise<number> {
+  const before = await to.ask<number>('count');
   const began = now();
   for (let n = 0; n < total; n += chunk) {
-    for (let k = 0; k < chunk; k += 1) ref.tell(message());
-    await ref.ask('count', 60_000);
+    for (let k = 0; k < chunk; k += 1) to.tell(message());
+    await to.ask('count', 60_000);
   }
   const elapsed = now() - began;
-  check(await ref.ask<number>('count') - before, total, 'remote tells');
+  check(await to.ask<number>('count') - before, total, 'remote tells');
   return total / elapsed * 1_000;
+}
+
+/**
+ * What numbering, acknowledging, filtering and gating cost: the same messages to an ordinary actor of the same class on the
+ * same node, through a plain remote ref, which knows nothing of all that. Pairs of runs, one right after the other.
+ */
+async function accountingCost(message: () => Message): Promise<void> {
+  const plain = await ref.ask<Target>('plain');
+  const costs: number[] = [];
+  const plainly: number[] = [];
+  for (let run = 0; run < runs + 2; run += 1) {
+    const [first, second] = run % 2 === 0 ? [plain, ref] : [ref, plain];
+    const rates = [await tells(200_000, 20_000, message, first), await tells(200_000, 20_000, message, second)];
+    const [without, accounted] = run % 2 === 0 ? [rates[0]!, rates[1]!] : [rates[1]!, rates[0]!];
+    plainly.push(without);
+    costs.push((without - accounted) / without * 100);
+  }
+  const spreadOf = (values: number[]) => [Math.min(...values), Math.max(...values)] as const;
+  emit({
+    what: 'remote tell 100 B to an ordinary actor',
+    unit: 'msg/s',
+    value: median(plainly),
+    spread: spreadOf(plainly),
+  });
+  emit({ what: 'accounting cost', unit: '%', value: median(costs), spread: spreadOf(costs) });
 }
 
 async function latencies(count: number, once: () => Promise<unknown>): Promise<number[]> {
@@ -141,6 +168,7 @@ async function send(port: number): Promise<void> {
       },
     ),
   );
+  await accountingCost(() => ({ n: 1, text }));
   const bytes = new Uint8Array(65_536);
   emit(
     await repeat(

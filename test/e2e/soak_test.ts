@@ -13,7 +13,7 @@ async function run(name: TestName, options: Pick<SoakOptions, 'rounds' | 'seed'>
 }
 
 describe('soak, short', () => {
-  test('S3, R28: planned moves under load: nothing lost, doubled or reordered, from any runtime to any', () =>
+  test('S3, R28, R140: planned moves under load: nothing lost, doubled or reordered, from any runtime to any', () =>
     run('moves', { rounds: 18, seed: 1 }));
 
   test('S3, R139: SIGKILLs of the host under load: every message is accounted for, none handled twice', () =>

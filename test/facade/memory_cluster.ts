@@ -17,9 +17,9 @@ export class MemoryCluster {
   readonly nodes: MemoryNode[] = [];
   #port = 100;
 
-  /** A node that joins by the first one that is still there. */
-  async join(settings: ClusterSettings = {}): Promise<MemoryNode> {
-    const address = `127.0.0.1:${(this.#port += 1)}`;
+  /** A node that joins by the first one that is still there; `at`: where an earlier one was. */
+  async join(settings: ClusterSettings = {}, at?: string): Promise<MemoryNode> {
+    const address = at ?? `127.0.0.1:${(this.#port += 1)}`;
     const system = ActorSystem.create('test', { environment: this.environment, logger: this.environment.log });
     const seeds = this.nodes.slice(0, 1).map((node) => node.address);
     const joining = Cluster.join(system, {
@@ -68,6 +68,12 @@ export class MemoryCluster {
 
   async leave(node: MemoryNode): Promise<void> {
     await this.get(node.cluster.leave());
+    this.nodes.splice(this.nodes.indexOf(node), 1);
+  }
+
+  /** Its process is gone: its links break, and whatever it still does here is nobody's business. */
+  lose(node: MemoryNode): void {
+    this.network.crash(node.address);
     this.nodes.splice(this.nodes.indexOf(node), 1);
   }
 }

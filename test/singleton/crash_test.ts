@@ -23,7 +23,7 @@ function lettersOf(node: MemoryNode): DeadLetter[] {
   return letters;
 }
 
-test('R142: after a crash on this machine the next oldest hosts in well under a second, with three nodes and with two', async () => {
+test('R142, A13: after a crash on this machine the next oldest hosts in well under a second, with three nodes and with two', async () => {
   for (const count of [3, 2]) {
     const { cluster, refs, journal } = await hosted(count);
     const at = cluster.environment.clock.now();
@@ -111,7 +111,7 @@ test('an ask fails fast with the reason when its message ends as a dead letter',
   assertEquals(await cluster.get(refs[1]!.ask('count')), 0);
 });
 
-test('R59, R60: a failing handler is a restart in place; an end of its own is a new instance after a backoff', async () => {
+test('R59, R60, R62: a failing handler is a restart in place; an end of its own is a new instance after a backoff', async () => {
   const { cluster, refs, journal } = await hosted(2);
   const hosts: SingletonHosted[] = [];
   cluster.nodes[0]!.system.eventStream.subscribe(SingletonHosted, (event) => hosts.push(event));

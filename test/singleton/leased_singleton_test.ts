@@ -79,7 +79,7 @@ test('R37, R67, P37: a leave hands over with the lease: released after the end, 
   assert(calls.indexOf(`${first} release`) < calls.lastIndexOf(`${second} acquire`));
 });
 
-test('R69: messages told while the lease is pending are held, and handled in order once it is granted', async () => {
+test('P19, R69: messages told while the lease is pending are held, and handled in order once it is granted', async () => {
   const { cluster, journal, store, start } = await scene(1);
   await cluster.until(() => journal.live === 1);
   cluster.nodes[0]!.cluster.singleton.stop('counter');

@@ -76,7 +76,7 @@ describe('the manager with a lease', () => {
     assertEquals(desk.feed({ kind: 'lease-granted', token: 3 }), ['start-instance']);
   });
 
-  test('P36, R66: lost: it stops, and only when it has ended it is released and asked for anew', () => {
+  test('P36, R66, A8: lost: it stops, and only when it has ended it is released and asked for anew', () => {
     const desk = Desk.running();
     assertEquals(desk.feed({ kind: 'lease-lost', why: 'expired' }), ['set-timer', 'stop-instance']);
     assertEquals(desk.feed({ kind: 'lease-lost', why: 'again' }), []);
@@ -97,7 +97,7 @@ describe('the manager with a lease', () => {
     }
   });
 
-  test('P37, R67, R68: leave and stop release it, after the instance has ended', () => {
+  test('P20, P37, R67, R68, A7: leave and stop release it, after the instance has ended', () => {
     for (const kind of ['leave', 'stop'] as const) {
       const desk = Desk.running();
       assertEquals(desk.feed({ kind }).filter((effect) => effect.endsWith('lease')), [], kind);

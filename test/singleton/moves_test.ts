@@ -19,7 +19,7 @@ test('R15, R32: the oldest member that started it hosts, and every node reaches 
   assertEquals(journal.peak, 1);
 });
 
-test('R28, R30, R37, R48: a leave loses, doubles and reorders nothing, carries the state, and never overlaps', async () => {
+test('R28, R30, R37, R48, R58, A9: a leave loses, doubles and reorders nothing, carries the state, and never overlaps', async () => {
   const { cluster, refs, journal } = await three({ stopMs: 400 });
   let next = 0;
   const senders = [1, 2];
@@ -89,7 +89,7 @@ test('rule 8: a late start on an older member is a planned move', async () => {
   assertEquals(journal.peak, 1);
 });
 
-test('stop on the host hands over to another node; start again waits for the end and takes it back', async () => {
+test('FB-016: stop on the host hands over to another node; start again waits for the end and takes it back', async () => {
   const { cluster, refs, journal, Counter } = await three({ stopMs: 300 });
   const { singleton } = cluster.nodes[0]!.cluster;
   for (let n = 0; n < 5; n += 1) refs[1]!.tell(n);
@@ -123,7 +123,7 @@ test('R146: an operator moves it, and it stays there until that member leaves', 
   assertEquals(journal.peak, 1);
 });
 
-test('R144, FB-015: quick moves A to B to C to A keep every message and its order', async () => {
+test('R29, R144, FB-015: quick moves A to B to C to A keep every message and its order', async () => {
   const { cluster, refs, journal } = await three({ stopMs: 20 });
   let sent = 0;
   for (let round = 0; round < 12; round += 1) {

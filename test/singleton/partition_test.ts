@@ -83,7 +83,7 @@ test('rule 2: the gate covers the children of the instance, and they share its e
   neverTwo(handled);
 });
 
-test('R18, R10: a cut that heals before it is decided moves nothing', async () => {
+test('R18, A10: a cut that heals before it is decided moves nothing', async () => {
   const { handled, cluster, refs, a, b, c } = await split();
   await cluster.pass(3_000);
   cluster.network.heal(a, b);

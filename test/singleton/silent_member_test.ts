@@ -27,7 +27,7 @@ function besideSilent(config: Partial<ManagerConfig>) {
   return { effects, after: (event: ManagerEvent, view: MembershipView) => feed(event, view) };
 }
 
-test('host-anyway: beside a silent member it starts after the hand-over timeout, and says that two are possible', () => {
+test('R25, A3: host-anyway: beside a silent member it starts after the hand-over timeout, and says that two are possible', () => {
   const { effects } = besideSilent({ handOverPolicy: 'host-anyway' });
   assertEquals(effects.filter((kind) => kind === 'hosted-anyway' || kind === 'start-instance'), [
     'hosted-anyway',

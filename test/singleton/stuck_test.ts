@@ -78,7 +78,7 @@ test('a constructor or preStart that throws is retried with backoff until it wor
   assertEquals(failures, 16);
 });
 
-test('R43: serializers and restorers that throw, wrong types, states over the limit: cold starts with a warning', async () => {
+test('R43, A12: serializers and restorers that throw, wrong types, states over the limit: cold starts with a warning', async () => {
   for (
     const [what, serialized] of [['throws', 'throw'], ['a string', 'text'], ['too large', new Uint8Array(11)]] as const
   ) {
