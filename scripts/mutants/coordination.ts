@@ -41,16 +41,6 @@ export const coordinationMutants: readonly Mutant[] = [
     profiles,
   },
   {
-    name: 'lease-released-early',
-    rule: 16,
-    what: 'the lease is given back when the stop begins, not when the instance has ended',
-    file: 'src/singleton/manager_standing_down.ts',
-    find: "  draft.clearTimer('restart');\n  draft.enter",
-    replace:
-      "  draft.clearTimer('restart');\n  if (draft.state.config.lease) draft.effect({ kind: 'release-lease' });\n  draft.enter",
-    profiles,
-  },
-  {
     name: 'restarted-voter-votes-at-once',
     rule: 17,
     what: 'a restarted voter does not wait for the longest term',

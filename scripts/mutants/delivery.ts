@@ -7,34 +7,18 @@ export const deliveryMutants: readonly Mutant[] = [
     rule: 12,
     what: 'a sender lets go of a message as soon as it is sent',
     file: 'src/singleton/sender_stream.ts',
-    find: '    flight.push(message, sender);\n',
+    find: '    flight.push(message, sender, outcome);\n',
     replace:
-      '    flight.push(message, sender);\n    if (flight.settle(flight.next - 1)) this.#counts.acknowledged += 1;\n',
-  },
-  {
-    name: 'swallowed-instead-of-refused',
-    rule: 12,
-    what: 'a node that does not host keeps silent in place of refusing',
-    file: 'src/singleton/host_side.ts',
-    find: "      return this.#refuse(peer, host.epoch > 0 ? 'epoch' : 'not-host', other?.address);",
-    replace: '      return;',
-  },
-  {
-    name: 'taken-without-being-host',
-    rule: 12,
-    what: 'a node takes messages under an epoch that is over',
-    file: 'src/singleton/host_side.ts',
-    find: '    if (host.epoch !== epoch) {',
-    replace: '    if (host.epoch === 0) {',
+      '    flight.push(message, sender, outcome);\n    if (flight.settle(flight.next - 1)) this.#counts.acknowledged += 1;\n',
   },
   {
     name: 'acknowledged-before-handled',
     rule: 13,
     what: 'a message is acknowledged when it is accepted, not when its handler has settled',
     file: 'src/singleton/delivery_host.ts',
-    find: '        this.#port.deliver(message, sender, new Receipt(filter, seq));',
+    find: 'else this.#port.deliver(delivery.message, delivery.sender, receipt);',
     replace:
-      '        this.#port.deliver(message, sender, new Receipt(filter, seq));\n        filter.processed(seq);\n        this.#touch(filter);',
+      'else {\n          this.#port.deliver(delivery.message, delivery.sender, receipt);\n          filter.processed(delivery.seq);\n          this.#touch(filter);\n        }',
   },
   {
     name: 'watermarks-without-exceptions',
@@ -43,6 +27,7 @@ export const deliveryMutants: readonly Mutant[] = [
     file: 'src/singleton/delivery_filter.ts',
     find: 'return { stream, prefix: this.prefix, exceptions: [...this.exceptions].sort((a, b) => a - b) };',
     replace: 'return { stream, prefix: this.prefix, exceptions: [] };',
+    profiles: ['moves', 'leave'],
   },
   {
     name: 'watermarks-left-behind',
@@ -93,5 +78,6 @@ export const deliveryMutants: readonly Mutant[] = [
     find: '    this.#hint = undefined;\n    this.retarget();',
     replace:
       "    this.#hint = undefined;\n    if (this.#believed()?.reachable === false) this.stream.terminate('terminated', 'unreachable');\n    this.retarget();",
+    profiles: ['flap'],
   },
 ];

@@ -43,6 +43,7 @@ export const hostingMutants: readonly Mutant[] = [
     find:
       "if (answer.nonce !== current || (phase.kind !== 'becoming-host' && phase.kind !== 'acquiring-lease')) return;",
     replace: "if (phase.kind !== 'becoming-host' && phase.kind !== 'acquiring-lease') return;",
+    profiles: ['crawl'],
   },
   {
     name: 'yielding-voids-nothing',
@@ -51,6 +52,7 @@ export const hostingMutants: readonly Mutant[] = [
     file: 'src/singleton/manager_standing_down.ts',
     find: '      abandonAttempt(draft);\n      return answer(give(draft, asker));',
     replace: '      return answer(give(draft, asker));',
+    profiles: ['crawl'],
   },
   {
     name: 'down-members-are-passed-over',
@@ -60,6 +62,7 @@ export const hostingMutants: readonly Mutant[] = [
     find: "const blockers = members.filter((member) => attempt.replies.get(member.uid) !== 'clear');",
     replace:
       "const blockers = members.filter((member) => member.status !== 'down' && attempt.replies.get(member.uid) !== 'clear');",
+    profiles: ['impatience'],
   },
   {
     name: 'host-anyway-with-a-lease',
@@ -69,14 +72,6 @@ export const hostingMutants: readonly Mutant[] = [
     find: "if (config.handOverPolicy !== 'host-anyway' || config.lease) return false;",
     replace: "if (config.handOverPolicy !== 'host-anyway') return false;",
     profiles: ['lease'],
-  },
-  {
-    name: 'slow-members-are-silent',
-    rule: 9,
-    what: 'a member that is slow or reachable is passed over after the time-out',
-    file: 'src/singleton/manager_becoming.ts',
-    find: "member.status !== 'down' && !member.reachable && attempt.replies.get(member.uid) === undefined",
-    replace: 'true',
   },
   {
     name: 'epoch-not-above-answers',

@@ -44,4 +44,6 @@ export interface Environment {
   readonly random: Random;
   readonly turns: Turns;
   readonly log: Logger;
+  /** A name for one start of a cluster node, different each time. Default: 128 random bits. For simulations, which replay. */
+  readonly uid?: () => string;
 }

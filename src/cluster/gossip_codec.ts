@@ -5,6 +5,7 @@
 import { limits } from '../limits.ts';
 import type { GossipState, MemberRecord, Observation, Tombstone } from './gossip_state.ts';
 import type { ClusterEntry, HostingClaim, StartedRecord } from './member.ts';
+import { decodeSeen, type Seen, seenIn } from './seen.ts';
 import { isStatus } from './transitions.ts';
 import { addressOf, countOf, fail, flagOf, listOf, textOf, tupleOf, WireError } from './wire_checks.ts';
 
@@ -16,7 +17,7 @@ export interface GossipMessage {
 export interface DigestMessage {
   readonly clusterId: string;
   readonly digest: string;
-  readonly seen: readonly string[];
+  readonly seen: Seen;
 }
 
 export type Decoded<T> = { readonly value: T } | { readonly refused: string };
@@ -34,7 +35,7 @@ export function decode<T>(run: () => T): Decoded<T> {
 /** `tombstones`: the ones worth telling this receiver. */
 export function encodeGossip(
   state: GossipState,
-  seen: Iterable<string>,
+  seen: readonly string[] | true,
   tombstones: Iterable<[string, Tombstone]>,
 ): unknown {
   return [
@@ -48,7 +49,7 @@ export function encodeGossip(
     ]),
     [...state.entries.values()].map(({ key, version, by, value }) => [key, version, by, value]),
     [...tombstones].map(([uid, { address }]) => [uid, address]),
-    [...seen],
+    seen,
   ];
 }
 
@@ -95,7 +96,7 @@ export function decodeGossip(wire: unknown, now: number): Decoded<GossipMessage>
     for (const record of records.values()) {
       if (record.upNumber > state.lastNumber) fail('upNumber', record.upNumber, 'at most the last number given');
     }
-    return { state, seen: decodeSeen(fields[7]) };
+    return { state, seen: seenIn(state, decodeSeen(fields[7])) };
   });
 }
 
@@ -200,8 +201,4 @@ function decodeTombstones(wire: unknown, now: number): ReadonlyMap<string, Tombs
     tombstones.set(textOf(fields[0], limits.uidChars, 'uid'), { address: addressOf(fields[1]), since: now });
   }
   return tombstones;
-}
-
-function decodeSeen(wire: unknown): readonly string[] {
-  return listOf(wire, limits.members * 2, 'seen').map((uid) => textOf(uid, limits.uidChars, 'seen'));
 }

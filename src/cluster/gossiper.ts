@@ -7,6 +7,7 @@ import { encodeGossip } from './gossip_codec.ts';
 import { digestOf, type MemberRecord, type Tombstone } from './gossip_state.ts';
 import type { NodeContext } from './node_context.ts';
 import { ringOf, watchedBy } from './ring.ts';
+import { encodeSeen } from './seen.ts';
 import { isActive } from './transitions.ts';
 
 /** Up to this many members a push goes to everybody. */
@@ -61,13 +62,13 @@ export class Gossiper {
 
   /** The whole state to one node; `about`: tombstones that it must hear of. */
   reply(to: Address, about: readonly string[]): void {
-    const { gossip, seen } = this.#node.membership();
+    const { gossip } = this.#node.membership();
     const tombstones = new Map(this.#recentTombstones());
     for (const uid of about) {
       const tombstone = gossip.tombstones.get(uid);
       if (tombstone !== undefined) tombstones.set(uid, tombstone);
     }
-    this.#node.send(to, [codes.gossip, encodeGossip(gossip, seen, tombstones)]);
+    this.#node.send(to, [codes.gossip, encodeGossip(gossip, this.#seen(), tombstones)]);
   }
 
   /** Tells members that were just removed, as far as their link is still there. */
@@ -78,8 +79,8 @@ export class Gossiper {
   }
 
   #push(): void {
-    const { gossip, seen } = this.#node.membership();
-    const body = encodeGossip(gossip, seen, this.#recentTombstones());
+    const { gossip } = this.#node.membership();
+    const body = encodeGossip(gossip, this.#seen(), this.#recentTombstones());
     for (const { address } of this.#pushTargets()) this.#node.send(address, [codes.gossip, body]);
   }
 
@@ -121,8 +122,13 @@ export class Gossiper {
   }
 
   #digest(to: Address, repair: boolean): void {
-    const { gossip, seen } = this.#node.membership();
-    this.#node.send(to, [codes.gossipDigest, gossip.clusterId, digestOf(gossip), [...seen], repair]);
+    const { gossip } = this.#node.membership();
+    this.#node.send(to, [codes.gossipDigest, gossip.clusterId, digestOf(gossip), this.#seen(), repair]);
+  }
+
+  #seen(): readonly string[] | true {
+    const { gossip, seen, selfUid } = this.#node.membership();
+    return encodeSeen(gossip, seen, selfUid);
   }
 
   #others(): MemberRecord[] {

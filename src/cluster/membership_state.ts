@@ -4,6 +4,7 @@ import { isConverged } from './convergence.ts';
 import type { DigestMessage, GossipMessage } from './gossip_codec.ts';
 import { digestOf, emptyGossip, type GossipState, type MemberRecord, withRecord } from './gossip_state.ts';
 import type { HostingClaim, MemberStatus, StartedRecord } from './member.ts';
+import { type Seen, seenIn } from './seen.ts';
 import { isLater } from './transitions.ts';
 
 export interface MembershipRules {
@@ -24,7 +25,7 @@ export interface Membership {
   /** uids known to hold exactly this gossip state. */
   readonly seen: ReadonlySet<string>;
   /** The last digest heard from each peer while it differed from ours: it may be where we are about to arrive. */
-  readonly heard: ReadonlyMap<string, { readonly digest: string; readonly seen: readonly string[] }>;
+  readonly heard: ReadonlyMap<string, { readonly digest: string; readonly seen: Seen }>;
   /** As leader: when each down member may be removed. A new leader starts again (rule 1). */
   readonly margins: ReadonlyMap<string, number>;
   /** Joiners that wait until the previous member at their address is down, by address. */
@@ -135,7 +136,7 @@ export function arrive(state: Membership, digest: string, seen: Iterable<string>
     if (!state.gossip.records.has(peer)) heard.delete(peer);
     if (report.digest !== digest) continue;
     heard.delete(peer);
-    for (const uid of report.seen) if (state.gossip.records.has(uid)) all.add(uid);
+    for (const uid of seenIn(state.gossip, report.seen)) if (state.gossip.records.has(uid)) all.add(uid);
   }
   return { ...state, seen: all, heard };
 }

@@ -7,6 +7,7 @@ import type { DigestMessage, GossipMessage } from './gossip_codec.ts';
 import { digestOf, type GossipState, mergeGossip, withRecord } from './gossip_state.ts';
 import { arrive, end, type Membership, type MembershipEffect, selfRecord, type Step } from './membership_state.ts';
 import { withKnownRecords } from './same_record.ts';
+import { seenIn } from './seen.ts';
 import { isActive } from './transitions.ts';
 
 export function receiveGossip(state: Membership, from: PeerIdentity, message: GossipMessage): Step {
@@ -48,7 +49,10 @@ export function receiveDigest(state: Membership, from: PeerIdentity, message: Di
   const stranger = refuseStranger(state, from, message.clusterId);
   if (stranger !== undefined) return { state, effects: stranger };
   const digest = digestOf(state.gossip);
-  if (digest === message.digest) return { state: arrive(state, digest, [...state.seen, ...message.seen]), effects: [] };
+  if (digest === message.digest) {
+    const seen = seenIn(state.gossip, message.seen);
+    return { state: arrive(state, digest, [...state.seen, ...seen]), effects: [] };
+  }
   const heard = new Map(state.heard).set(from.uid, { digest: message.digest, seen: message.seen });
   return { state: { ...state, heard }, effects: repair ? [{ kind: 'reply', to: from.address, about: [] }] : [] };
 }

@@ -87,7 +87,7 @@ export class Cluster {
     const resolved = resolveClusterOptions(options, { systemName: system.name, log: system.log });
     system.extensions.set('cluster', undefined);
     try {
-      const assembly = await assemble(system, resolved, newUid());
+      const assembly = await assemble(system, resolved, uidOf(system));
       const cluster = new Cluster(assembly);
       system.extensions.set('cluster', cluster);
       try {
@@ -215,7 +215,7 @@ export class Cluster {
     const bound = options.advertisedPort === undefined ? { ...options, port } : options;
     while (!this.#leaving) {
       try {
-        this.#assembly = await assemble(system, bound, newUid(), { registry: this.singleton, end });
+        this.#assembly = await assemble(system, bound, uidOf(system), { registry: this.singleton, end });
         this.#follow();
         return this.#leaving ? void this.#assembly.leave() : this.#assembly.node.start();
       } catch (error) {
@@ -267,4 +267,8 @@ function watchProgress(node: ClusterNode, onProgress: (missing: string) => void)
   };
   look();
   return () => cancel();
+}
+
+function uidOf({ environment }: ActorSystem): string {
+  return environment.uid?.() ?? newUid();
 }

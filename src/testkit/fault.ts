@@ -48,6 +48,10 @@ export type Fault =
     readonly b: string;
     readonly factor: number;
   }
+  /** Connections of a running process are reset, and new ones to it are refused for a while. */
+  | { readonly kind: 'refuse'; readonly at: number; readonly until: number; readonly node: string }
+  /** The machine sleeps: nothing runs, and its monotonic clock stands still while wall time goes on. */
+  | { readonly kind: 'sleep'; readonly at: number; readonly until: number; readonly node: string }
   /** The wall clock of a host jumps. */
   | { readonly kind: 'clock'; readonly at: number; readonly node: string; readonly jumpMs: number }
   /** The listening socket of a running process dies. */
@@ -101,6 +105,10 @@ function apply(world: World, fault: Fault, hooks: FaultHooks): void {
       return;
     case 'slow':
       return world.slow(fault.a, fault.b, fault.factor, fault.until - fault.at);
+    case 'refuse':
+      return world.network.refuse(world.host(fault.node), fault.until - fault.at);
+    case 'sleep':
+      return world.pause(fault.node, { forMs: fault.until - fault.at, clockStops: true });
     case 'clock':
       world.host(fault.node).wallOffsetMs += fault.jumpMs;
       return;
@@ -136,6 +144,10 @@ export function describeFault(fault: Fault): string {
       return `${time} ${fault.kind} links ${fault.a}–${fault.b}`;
     case 'slow':
       return `${time} ${fault.a}–${fault.b} slower by ${fault.factor}`;
+    case 'refuse':
+      return `${time} ${fault.node} refuses connections`;
+    case 'sleep':
+      return `${time} the machine of ${fault.node} sleeps`;
     case 'clock':
       return `${time} wall clock of ${fault.node} jumps by ${Math.round(fault.jumpMs / 1000)} s`;
     case 'call':

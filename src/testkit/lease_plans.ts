@@ -31,15 +31,12 @@ export function leases(context: PlanContext): Fault[] {
 
 /** Longer than it takes the others to have an instance of their own; the oldest is most likely the host. */
 function sleeps({ random, nodes, from, to }: PlanContext): Fault[] {
-  return Array.from({ length: random.integer(0, 3) }, () => {
+  return Array.from({ length: random.integer(0, 3) }, (): Fault => {
     const at = random.between(from, to);
-    return {
-      kind: 'pause',
-      at,
-      until: at + random.between(7_000, 25_000),
-      node: random.pick(nodes.slice(0, random.chance(0.5) ? 1 : nodes.length)),
-      order: random.pick(['due', 'timers-first', 'io-first'] as const),
-    };
+    const until = at + random.between(7_000, 25_000);
+    const node = random.pick(nodes.slice(0, random.chance(0.5) ? 1 : nodes.length));
+    const order = random.pick(['due', 'timers-first', 'io-first'] as const);
+    return random.chance(0.4) ? { kind: 'sleep', at, until, node } : { kind: 'pause', at, until, node, order };
   });
 }
 

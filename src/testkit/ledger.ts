@@ -32,6 +32,13 @@ export interface LedgerPolicy {
   readonly atLeastOnce: boolean;
   /** Nothing may be lost, duplicated or reordered. */
   readonly exact: boolean;
+  /** The singleton sets messages aside: each may be handled once, in any order. */
+  readonly unordered?: boolean;
+  /**
+   * Every side of a split lives on: what a sender has given up as of unknown outcome may yet be handled on the other side,
+   * after later messages on its own.
+   */
+  readonly sidesLive?: boolean;
 }
 
 export class Ledger {
@@ -70,10 +77,14 @@ export class Ledger {
     this.#handledBy.set(singleton, this.handledBy(singleton) + 1);
     const policy = this.#policy(message.stream);
     if (message.seq > stream.told) this.#broken(message, 'was never told');
-    if (policy.exact && message.seq !== stream.lastHandled + 1) {
+    const handledBefore = stream.processed.has(message.seq);
+    if (policy.unordered === true && handledBefore && !policy.atLeastOnce) this.#broken(message, 'is handled twice');
+    if (policy.exact && policy.unordered !== true && message.seq !== stream.lastHandled + 1) {
       this.#broken(message, `is handled after ${stream.lastHandled}, in a run of planned moves`);
     }
-    if (message.seq <= stream.lastHandled) {
+    const late = !handledBefore && (policy.unordered === true ||
+      (policy.sidesLive === true && stream.deadLettered.get(message.seq) === 'outcome-unknown'));
+    if (message.seq <= stream.lastHandled && !late) {
       if (!policy.atLeastOnce) this.#broken(message, `is handled after ${stream.lastHandled}: twice, or out of order`);
       this.statistics.repeated++;
     }

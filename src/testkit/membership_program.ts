@@ -6,9 +6,14 @@ import { createNode } from '../cluster/start_node.ts';
 import { resolveTiming } from '../cluster/timing.ts';
 import { createPeers } from '../transport/peers.ts';
 import { Codec } from '../wire/codec.ts';
+import { everySideLives } from './lease_load.ts';
+import { Liar, type LieKind } from './lies.ts';
 import { disagreement, MembershipRules } from './membership_rules.ts';
+import { NumberingRule } from './numbering_rule.ts';
+import { Prng } from './prng.ts';
 import type { Program, ProgramRun, RunContext } from './program.ts';
 import type { SimProcess } from './sim_process.ts';
+import { SimulationError, type World } from './sim_world.ts';
 import { SimTransport } from './sim_transport.ts';
 
 export const membershipProgram: Program = {
@@ -19,16 +24,25 @@ export const membershipProgram: Program = {
 
 class MembershipRun implements ProgramRun {
   #nodes = new Map<SimProcess, ClusterNode>();
-  #rules = new MembershipRules();
+  #rules: MembershipRules;
+  #numbering = new NumberingRule();
   #strategy: DowningStrategy;
   #seeds: readonly string[];
   #promotions = 0;
+  #plannedOnly: boolean;
+  #liars = new WeakMap<SimProcess, Liar>();
+  #sidesLive: boolean;
+  #world: World;
   /** Where a node that lost a heal was told to come back: its next process asks there as well. */
   #via = new Map<string, readonly string[]>();
 
   constructor(context: RunContext) {
-    const { random, addresses } = context;
-    this.#strategy = random.chance(0.8) ? new KeepMajority() : new KeepOldest();
+    const { random, addresses, profile, world } = context;
+    this.#world = world;
+    this.#plannedOnly = profile.plannedOnly;
+    this.#rules = new MembershipRules(profile.oneCluster);
+    this.#sidesLive = profile.sidesLive === true;
+    this.#strategy = this.#sidesLive ? everySideLives : random.chance(0.8) ? new KeepMajority() : new KeepOldest();
     const all = random.chance(0.7);
     this.#seeds = all
       ? addresses
@@ -71,10 +85,22 @@ class MembershipRun implements ProgramRun {
     await node.peers.stop();
   }
 
+  call(process: SimProcess, action: string, argument: string): void {
+    if (action === 'lie') this.#liars.get(process)?.tell(argument as LieKind);
+    if (action === 'down') this.#nodes.get(process)?.down(this.#world.host(argument).address);
+  }
+
   /** A view changes in steps of its own process only. */
   check(process: SimProcess | undefined): void {
     const node = process && this.#nodes.get(process);
-    if (process && node) this.#rules.observe(node, process.name, node.view());
+    if (process === undefined || node === undefined || this.#sidesLive) return;
+    this.#rules.observe(node, process.name, node.view());
+    this.#numbering.observe(
+      node,
+      process.name,
+      node.membership(),
+      () => [...this.#nodes.values()].map((other) => other.membership()),
+    );
   }
 
   unsettled(): string | undefined {
@@ -83,12 +109,17 @@ class MembershipRun implements ProgramRun {
   }
 
   statistics(): Record<string, number> {
-    return { promotions: this.#promotions };
+    let refused = 0;
+    for (const node of this.#nodes.values()) {
+      for (const what of ['refused gossip', 'refused claim']) refused += node.counters().get(what) ?? 0;
+    }
+    return { promotions: this.#promotions, refused };
   }
 
   /** A node that leads says that it hosts, so that gates are at work; one that has ended ends its process. */
   #watch(process: SimProcess, node: ClusterNode): void {
     this.#nodes.set(process, node);
+    this.#liars.set(process, new Liar(node, new Prng(`${this.#world.seed}/lies/${node.uid}`)));
     process.onExit(() => {
       this.#nodes.delete(process);
       this.#rules.forget(node);
@@ -105,6 +136,7 @@ class MembershipRun implements ProgramRun {
     node.onEnd((end) => {
       process.world.record('ended', process.name, end.why);
       if (!end.rejoin) return;
+      if (this.#plannedOnly) this.#world.fail(new SimulationError('S4', `${process.name} was put out: ${end.why}`));
       this.#via.set(process.host.address, end.via);
       process.track(node.peers.stop()).then(() => process.exit());
     });

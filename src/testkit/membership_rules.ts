@@ -22,6 +22,14 @@ export class MembershipRules {
   #numbers = new Map<string, number>();
   /** cluster id and up number → uid, over all nodes. */
   #owners = new Map<string, string>();
+  #oneCluster: boolean;
+  /** Of the first cluster that somebody was up in. */
+  #clusterId: string | undefined;
+
+  /** `oneCluster`: nothing excuses a second one. */
+  constructor(oneCluster = false) {
+    this.#oneCluster = oneCluster;
+  }
 
   /** Checks the view of one node against everything seen so far; cheap when the revision is the same as last time. */
   observe(node: object, name: string, view: MembershipView): void {
@@ -33,6 +41,7 @@ export class MembershipRules {
     if (view.revision === observed.revision) return;
     if (view.revision < observed.revision) broken('S5', name, `revision ${observed.revision} → ${view.revision}`);
     this.#checkMembers(name, view);
+    this.#checkCluster(name, view);
     checkTransitions(name, observed, view);
     checkLeader(name, observed.view, view);
     observed.revision = view.revision;
@@ -55,6 +64,13 @@ export class MembershipRules {
       if (member.upNumber !== 0) this.#checkNumber(name, view.clusterId, member);
       else if (member.status === 'up') broken('S5', name, `${label(member)} is up without a number`);
     }
+  }
+
+  /** Founded means that somebody is up in it. */
+  #checkCluster(name: string, { clusterId, members }: MembershipView): void {
+    if (!this.#oneCluster || clusterId === undefined || !members.some((member) => member.status === 'up')) return;
+    this.#clusterId ??= clusterId;
+    if (clusterId !== this.#clusterId) broken('founding', name, `is in ${clusterId}, others are in ${this.#clusterId}`);
   }
 
   #checkNumber(name: string, clusterId: string | undefined, member: Member): void {

@@ -17,6 +17,7 @@ export { formatEntry, Trace, type TraceEntry } from './trace.ts';
 
 export { describeFault, type Fault } from './fault.ts';
 export { type PlanContext, type Profile, profileNamed, profileNames, registerProfile } from './profiles.ts';
+export { clusterProgram, type ClusterScene } from './cluster_program.ts';
 export type { Program, ProgramRun, RunContext } from './program.ts';
 export {
   drawPlan,

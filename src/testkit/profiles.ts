@@ -2,6 +2,7 @@
 import type { Fault } from './fault.ts';
 import type { Prng } from './prng.ts';
 import { type DelayProfile, delayProfiles } from './sim_path.ts';
+import * as edges from './edge_plans.ts';
 import * as plans from './fault_plans.ts';
 import { disks } from './disk_plans.ts';
 import { leases } from './lease_plans.ts';
@@ -23,6 +24,10 @@ export interface Profile {
   readonly arbiter?: boolean;
   /** True when there are persistent singletons, on disks that crash. */
   readonly disks?: boolean;
+  /** True when nothing in such a run excuses two clusters: their node lists agree, and no side of a split is ever downed. */
+  readonly oneCluster?: boolean;
+  /** True when every side of a split lives on, as where operators down the other side by hand. */
+  readonly sidesLive?: boolean;
   /** Time for the cluster to form before the first fault. */
   readonly settleMs: number;
   /** Length of the fault phase unless the caller says otherwise. */
@@ -35,6 +40,8 @@ export interface Profile {
 export interface PlanContext {
   readonly random: Prng;
   readonly nodes: readonly string[];
+  /** All hosts are on one machine. */
+  readonly loopback: boolean;
   readonly from: number;
   readonly to: number;
 }
@@ -158,6 +165,64 @@ const builtIn: readonly Profile[] = [
     disks: true,
     loopback: 0.5,
     plan: disks,
+  },
+  {
+    ...base,
+    name: 'founding',
+    description: 'cuts while the cluster forms',
+    nodes: [3, 7],
+    loopback: 0,
+    oneCluster: true,
+    faultMs: 8_000,
+    plan: edges.founding,
+  },
+  {
+    ...base,
+    name: 'impatience',
+    description: 'an operator downs members as soon as they are cut off',
+    nodes: [4, 7],
+    loopback: 0,
+    plan: edges.impatience,
+  },
+  {
+    ...base,
+    name: 'recounts',
+    description: 'joins and leaves in the moment of a cut',
+    nodes: [4, 7],
+    loopback: 0,
+    faultMs: 80_000,
+    plan: edges.recounts,
+  },
+  {
+    ...base,
+    name: 'refusals',
+    description: 'connections reset and refused though the process lives',
+    plan: edges.refusals,
+  },
+  {
+    ...base,
+    name: 'reunion',
+    description: 'both sides of each cut live on, and meet again',
+    loopback: 0,
+    sidesLive: true,
+    faultMs: 80_000,
+    plan: edges.reunions,
+  },
+  {
+    ...base,
+    name: 'crawl',
+    description: 'operator moves over slow links',
+    loopback: 0,
+    delays: [delayProfiles.wan],
+    plan: edges.crawls,
+  },
+  {
+    ...base,
+    name: 'lies',
+    description: 'forged, stale, doubled and truncated gossip, absurd numbers: nothing may come of it',
+    plannedOnly: true,
+    faultMs: 30_000,
+    plan: edges.lies,
   },
   { ...base, name: 'mixed', description: 'everything at once', nodes: [3, 7], plan: plans.mixed },
 ];

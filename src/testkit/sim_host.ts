@@ -15,6 +15,8 @@ export class SimHost {
   incarnations = 0;
   /** False after a power failure: packets to it vanish. */
   machineUp = true;
+  /** New connections are refused until then, as if nobody listened. */
+  refusesUntil = -Infinity;
   /** Added to the wall clock; jumps with clock faults. */
   wallOffsetMs = 0;
 

@@ -24,8 +24,12 @@ export class SimNetwork {
   readonly options: NetworkOptions;
   /** Formats a frame for the trace. */
   describeFrame: (bytes: Uint8Array) => string = (bytes) => `${bytes.length} bytes`;
+  /** Sees every frame that arrives: for counting. */
+  onFrame: ((bytes: Uint8Array) => void) | undefined;
   /** Grows with each `mendAll`: cuts planned before it neither begin nor end after it. */
   healEpoch = 0;
+  /** One-way paths that no packet passes at present. */
+  cutPaths = 0;
   #paths: SimPath[][] = [];
   #hosts = new Map<Address, SimHost>();
   #listeners = new Map<Address, SimTransport>();
@@ -62,12 +66,15 @@ export class SimNetwork {
   /** Stops packets one way. Each cut needs its own `mend`. */
   cut(from: SimHost, to: SimHost): void {
     const path = this.path(from, to);
-    if (path.cuts++ === 0) path.cutSince = this.world.now;
+    if (path.cuts++ > 0) return;
+    path.cutSince = this.world.now;
+    this.cutPaths++;
   }
 
   mend(from: SimHost, to: SimHost, mode: HealMode): void {
     const path = this.path(from, to);
     if (path.cuts === 0 || --path.cuts > 0) return;
+    this.cutPaths--;
     const outage = this.world.now - path.cutSince;
     for (const end of [...this.#ends]) {
       if (end.out !== path) continue;
@@ -105,6 +112,12 @@ export class SimNetwork {
     return [...this.#ends].filter((end) => end.process.host === a && end.other?.process.host === b);
   }
 
+  /** Resets every connection of a host, and refuses new ones to it for `forMs`. */
+  refuse(host: SimHost, forMs: number): void {
+    host.refusesUntil = Math.max(host.refusesUntil, this.world.now + forMs);
+    for (const end of [...this.#ends]) if (end.process.host === host) this.resetConnection(end);
+  }
+
   newConnection(): SimConnection {
     return new SimConnection(this, this.#connections++, this.#random.chance(0.5));
   }
@@ -121,6 +134,7 @@ export class SimNetwork {
   observed(from: SimEnd, bytes: Uint8Array): void {
     const trace = this.world.trace;
     trace.mixBytes(bytes);
+    this.onFrame?.(bytes);
     const node = from.process.name;
     const to = from.other?.process.name ?? '?';
     trace.show(this.world.now, to, 'frame', () => `from ${node}: ${this.describeFrame(bytes)}`);
@@ -195,7 +209,7 @@ export class SimNetwork {
     const back = this.path(target, from.host);
     this.world.at(this.world.now + there.delay(), () => {
       if (!there.open || !back.open || !target.machineUp) return;
-      const listener = this.#listeners.get(address);
+      const listener = this.world.now < target.refusesUntil ? undefined : this.#listeners.get(address);
       this.#in(back.delay(), from, () => answer(listener === undefined ? 'refused' : 'open', listener));
     });
   }

@@ -35,6 +35,9 @@ export class SimProcess {
   #suspensions = 0;
   #held: QueuedEvent<SimProcess>[] = [];
   #bootedAt: number;
+  /** For how long the clock has stood still, in all. */
+  #slept = 0;
+  #clockStoppedAt: number | undefined;
   #clockBase: number;
   #rate: number;
   #onExit: ((how: ExitKind) => void)[] = [];
@@ -54,7 +57,10 @@ export class SimProcess {
     this.turns = { schedule: (run) => void world.schedule(world.now + turnMs, this, 'turn', run) };
     this.log = createLogger(world, host.name, logLevel);
     const { clock, timers, random, turns, log } = this;
-    this.environment = { clock, timers, random, turns, log };
+    let nodes = 0;
+    // Random first: where uids stand in order, it should not be that of the names.
+    const uid = () => `${stream.uint32().toString(36).padStart(7, '0')}-${host.name}.${incarnation}.${++nodes}`;
+    this.environment = { clock, timers, random, turns, log, uid };
   }
 
   get alive(): boolean {
@@ -67,7 +73,12 @@ export class SimProcess {
 
   /** This process's monotonic clock. */
   localNow(): number {
-    return this.#clockBase + (this.world.now - this.#bootedAt) * this.#rate;
+    return this.#clockBase + ((this.#clockStoppedAt ?? this.world.now) - this.#bootedAt - this.#slept) * this.#rate;
+  }
+
+  /** Until it is resumed. */
+  stopClock(): void {
+    this.#clockStoppedAt ??= this.world.now;
   }
 
   /** Counts `promise` as work of this process until it settles. The result is the promise itself. */
@@ -121,6 +132,8 @@ export class SimProcess {
     if (this.#suspensions === 0) return;
     this.#suspensions--;
     if (this.#suspensions > 0 || !this.#alive) return;
+    if (this.#clockStoppedAt !== undefined) this.#slept += this.world.now - this.#clockStoppedAt;
+    this.#clockStoppedAt = undefined;
     const held = this.#held;
     this.#held = [];
     const first = order === 'timers-first' ? 'timer' : 'io';
@@ -138,9 +151,19 @@ export class SimProcess {
     const delay = delayMs > 0 ? Math.min(delayMs, limits.timerMs) : 0;
     const lateness = this.world.timerLateness();
     const due = this.world.now + delay / this.#rate + timerSlackMs + lateness;
-    const event = this.world.schedule(due, this, 'timer', run);
+    return this.#timerAt(due, this.#slept, run);
+  }
+
+  /** Timers go by the monotonic clock: one that stood still since they were set makes them later. */
+  #timerAt(due: number, slept: number, run: () => void): Cancel {
+    let again: Cancel | undefined;
+    const event = this.world.schedule(due, this, 'timer', () => {
+      if (this.#slept === slept) run();
+      else again = this.#timerAt(due + this.#slept - slept, this.#slept, run);
+    });
     return () => {
       event.run = undefined;
+      again?.();
     };
   }
 }

@@ -104,6 +104,7 @@ export class World {
     const process = this.host(node).process;
     if (process === undefined) return;
     process.suspend();
+    if (options.clockStops === true) process.stopClock();
     if (options.forMs !== undefined) this.at(this.now + options.forMs, () => process.resume(options.order ?? 'due'));
   }
 

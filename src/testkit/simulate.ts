@@ -24,6 +24,8 @@ export interface SimulateOptions {
   readonly until?: number;
   /** How long after the last fault everything may take to settle. Default 60 000 virtual milliseconds. */
   readonly settleWithinMs?: number;
+  /** See `WorldOptions.drain`; default: what the program says. */
+  readonly drain?: 'always' | 'tracked';
   /** Sees each trace entry as it happens. */
   readonly onTrace?: (entry: TraceEntry) => void;
   /** The runs' world, before anything starts: for tests that steer it by hand. */
@@ -82,7 +84,7 @@ export function drawPlan(options: SimulateOptions): Plan {
   const from = profile.settleMs;
   const faultsEnd = from + (options.until ?? profile.faultMs);
   const drawn = options.faults ??
-    profile.plan({ random, nodes: names, from, to: faultsEnd }).filter((fault) => fault.at < faultsEnd);
+    profile.plan({ random, nodes: names, loopback, from, to: faultsEnd }).filter((fault) => fault.at < faultsEnd);
   const late = new Set(drawn.flatMap((fault) => fault.kind === 'start' ? [fault.node] : []));
   const hosts = names.map((name, index) => ({
     name,
@@ -96,7 +98,7 @@ export function drawPlan(options: SimulateOptions): Plan {
 export async function runPlan(
   plan: Plan,
   program: Program,
-  observers: Pick<SimulateOptions, 'onTrace' | 'onWorld'> = {},
+  observers: Pick<SimulateOptions, 'onTrace' | 'onWorld' | 'drain'> = {},
 ): Promise<SimulationResult> {
   const runner = new Runner(plan, program, observers);
   return await runner.run();
@@ -115,10 +117,14 @@ class Runner {
   #leaving = new Set<SimHost>();
   #settledAfter: number | undefined;
 
-  constructor(plan: Plan, program: Program, observers: Pick<SimulateOptions, 'onTrace' | 'onWorld'>) {
+  constructor(plan: Plan, program: Program, observers: Pick<SimulateOptions, 'onTrace' | 'onWorld' | 'drain'>) {
     this.#plan = plan;
     this.#program = program;
-    this.#world = new World({ seed: plan.seed, network: { delays: plan.delays }, drain: program.drain ?? 'always' });
+    this.#world = new World({
+      seed: plan.seed,
+      network: { delays: plan.delays },
+      drain: observers.drain ?? program.drain ?? 'always',
+    });
     this.#world.trace.onEntry = observers.onTrace;
     this.#random = new Prng(`${plan.seed}/runner`);
     this.#run = program.create({

@@ -13,6 +13,7 @@ import type { Ledger as Books } from '../singleton/sender_stream.ts';
 import type { Address } from '../transport/contract.ts';
 import { arbiterOf, leaseFactory } from './lease_load.ts';
 import { streamName } from './ledger.ts';
+import { Liar } from './lies.ts';
 import { Prng } from './prng.ts';
 import { PersistentWorker } from './persistent_worker.ts';
 import type { SimProcess } from './sim_process.ts';
@@ -37,6 +38,7 @@ const noBooks: Books = {
 
 export class SingletonNode {
   readonly membership: ClusterNode;
+  readonly liar: Liar;
   #run: SingletonRun;
   #process: SimProcess;
   #assembly: Assembly;
@@ -51,6 +53,7 @@ export class SingletonNode {
     this.#process = process;
     this.#assembly = assembly;
     this.membership = assembly.node;
+    this.liar = new Liar(assembly.node, new Prng(`${process.world.seed}/lies/${sender(process)}`));
     this.#random = new Prng(`${process.world.seed}/load/${sender(process)}`);
   }
 
@@ -185,6 +188,10 @@ export class SingletonNode {
       if (typeof message?.stream !== 'string' || typeof message.seq !== 'number') return;
       const { stream, seq } = message;
       this.#process.world.record('dead', this.#process.name, `${stream} ${seq} ${letter.reason}`);
+      if (letter.reason === 'terminated' && this.membership.ended() === undefined) {
+        const text = `message ${seq} of ${stream} is a dead letter (terminated) though its sender has not ended`;
+        this.#process.world.fail(new SimulationError('S3', text));
+      }
       if (stream.startsWith(`${sender(this.#process)}>`)) {
         return this.#run.ledger.deadLettered({ stream, seq }, letter.reason);
       }

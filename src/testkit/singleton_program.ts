@@ -1,26 +1,20 @@
 /** The simulator's program for the whole thing: real nodes with singletons, a load on them, and the witnesses. */
-import type { DowningOption } from '../cluster/downing/mod.ts';
 import type { Address } from '../transport/contract.ts';
 import { DiskLoad } from './disk_load.ts';
 import { type Instance, InstanceRegistry, type LeaseRules } from './instance_registry.ts';
 import { LeaseBackend } from './lease_backend.ts';
-import {
-  type ArbiterLoad,
-  drawArbiter,
-  drawLeases,
-  everySideLives,
-  leaseAction,
-  type LeaseLoad,
-} from './lease_load.ts';
+import { leaseAction } from './lease_load.ts';
 import { Ledger, type LedgerPolicy, singletonOf } from './ledger.ts';
+import type { LieKind } from './lies.ts';
 import { disagreement, MembershipRules } from './membership_rules.ts';
-import { persistentKinds } from './persistent_worker.ts';
+import { NumberingRule } from './numbering_rule.ts';
 import { Prng } from './prng.ts';
 import type { Program, ProgramRun, RunContext } from './program.ts';
+import { SidesRule } from './sides_rule.ts';
 import type { SimProcess } from './sim_process.ts';
 import { SimulationError } from './sim_world.ts';
 import { SingletonNode } from './singleton_node.ts';
-import { type WorkerKind, workerKinds } from './workload_actors.ts';
+import { drawSettings, type RunSettings } from './singleton_settings.ts';
 
 /**
  * Checks S1 within each cluster id and counts forks. A fork: a cluster has shrunk, by its downing strategy, to less than a
@@ -40,22 +34,6 @@ export const strictSingletonProgram: Program = {
   create: (context) => new SingletonRun(context, 'fail'),
 };
 
-/** What is drawn once per run. */
-export interface RunSettings {
-  readonly kinds: readonly WorkerKind[];
-  readonly seeds: readonly Address[];
-  readonly downing: DowningOption;
-  /** By address: roles of the node, and the names of the singletons it starts. */
-  readonly nodes: ReadonlyMap<Address, { readonly roles: readonly string[]; readonly starts: ReadonlySet<string> }>;
-  readonly plannedOnly: boolean;
-  /** Of all singletons; undefined: none has one. */
-  readonly leases: LeaseLoad | undefined;
-  /** Decides about splits; undefined: `downing` does. */
-  readonly arbiter: ArbiterLoad | undefined;
-  /** Mean time between two messages of one sender to one singleton. */
-  readonly tellEveryMs: number;
-}
-
 const auditEveryMs = 1_000;
 
 export class SingletonRun implements ProgramRun {
@@ -70,7 +48,9 @@ export class SingletonRun implements ProgramRun {
   quiet = false;
   #context: RunContext;
   #nodes = new Map<SimProcess, SingletonNode>();
-  #rules = new MembershipRules();
+  #rules: MembershipRules;
+  #numbering = new NumberingRule();
+  #sides: SidesRule | undefined;
   #leaving = new Set<string>();
   /** Where a node that lost a heal was told to come back: its next process asks there as well. */
   #via = new Map<Address, readonly Address[]>();
@@ -85,11 +65,17 @@ export class SingletonRun implements ProgramRun {
     this.disks = profile.disks === true ? new DiskLoad(world, new Prng(`${world.seed}/disks`)) : undefined;
     const leased = this.settings.leases !== undefined;
     // What a lease and a journal do between their messages is promises that nobody here sees.
-    if (leased || this.disks !== undefined) context.world.drain = 'always';
-    const excuse = forks === 'count' && !this.settings.plannedOnly && !leased;
-    const forked = (older: Instance, younger: Instance) => excuse && this.#forked(older, younger);
+    if (leased || this.settings.arbiter !== undefined || this.disks !== undefined) context.world.drain = 'always';
+    const { oneCluster = false } = context.profile;
+    const excuse = forks === 'count' && !this.settings.plannedOnly && !leased && !oneCluster;
+    this.#rules = new MembershipRules(oneCluster);
+    const forked = (older: Instance, younger: Instance) =>
+      excuse && (this.#sides !== undefined || this.#forked(older, younger));
     const stays = (name: string) => context.profile.joinsOnly === true && !mayMoveItself(this.settings, name);
     this.registry = new InstanceRegistry(context.world, this.settings.plannedOnly, forked, this.#leaseRules(), stays);
+    if (context.profile.sidesLive === true) {
+      this.#sides = new SidesRule(context.world, this.registry, this.settings.kinds.map(({ name }) => name));
+    }
     this.ledger = new Ledger(context.world, (stream) => this.#policy(stream));
   }
 
@@ -100,7 +86,7 @@ export class SingletonRun implements ProgramRun {
     this.#nodes.set(process, node);
     process.onExit(() => {
       this.#nodes.delete(process);
-      this.#rules.forget(node);
+      this.#rules.forget(node.membership);
     });
     node.onEnd((end) => {
       process.world.record('ended', process.name, end.why);
@@ -129,12 +115,17 @@ export class SingletonRun implements ProgramRun {
 
   call(process: SimProcess, action: string, argument: string): void {
     if (leaseAction(this.leaseBackend, action, argument) || this.disks?.action(action, argument) === true) return;
+    if (action === 'down') {
+      return void this.#nodes.get(process)?.membership.down(this.#context.world.host(argument).address);
+    }
+    if (action === 'lie') return this.#nodes.get(process)?.liar.tell(argument as LieKind);
     const kind = this.settings.kinds[Number(argument) % this.settings.kinds.length];
     if (kind !== undefined) this.#nodes.get(process)?.act(action, kind);
   }
 
   check(process: SimProcess | undefined): void {
     if (process !== undefined) this.#checkMembership(process);
+    this.#sides?.check();
     const { world } = this.#context;
     if (world.now < this.#nextAudit) return;
     this.#nextAudit = world.now + auditEveryMs;
@@ -152,8 +143,14 @@ export class SingletonRun implements ProgramRun {
   /** A view changes in steps of its own process only. Where every side of a split lives on, two leaders number one cluster. */
   #checkMembership(process: SimProcess): void {
     const membership = this.#nodes.get(process)?.membership;
-    if (membership === undefined || this.settings.leases?.everySideLives === true) return;
+    if (membership === undefined || this.settings.sidesLive) return;
     this.#rules.observe(membership, process.name, membership.view());
+    this.#numbering.observe(
+      membership,
+      process.name,
+      membership.membership(),
+      () => [...this.#nodes.values()].map((node) => node.membership.membership()),
+    );
   }
 
   quiesce(): void {
@@ -229,6 +226,8 @@ export class SingletonRun implements ProgramRun {
     return {
       atLeastOnce: kind?.atLeastOnce === true && !this.settings.plannedOnly,
       exact: this.settings.plannedOnly && !this.#leaving.has(from),
+      unordered: kind?.stashes !== undefined,
+      sidesLive: this.settings.sidesLive,
     };
   }
 }
@@ -242,39 +241,4 @@ function mayMoveItself({ kinds }: RunSettings, name: string): boolean {
 /** The sender half of a stream's name. */
 export function sender(process: SimProcess): string {
   return `${process.name}/${process.incarnation}`;
-}
-
-function drawSettings({ random, addresses, profile }: RunContext): RunSettings {
-  const drawn = random.shuffled(workerKinds).slice(0, random.integer(2, 5));
-  const { plannedOnly } = profile;
-  // Where leases are at stake, one at least should mostly be caught in the middle of a handler.
-  const busy = workerKinds.filter((kind) => profile.leases === true && kind.name === 'busy' && !drawn.includes(kind));
-  const kinds = profile.disks === true
-    ? [...random.shuffled(persistentKinds).slice(0, random.integer(1, 2)), ...drawn.slice(0, 1)]
-    : [...drawn, ...busy];
-  const workers = addresses.filter(() => plannedOnly || random.chance(0.7));
-  const nodes = new Map(addresses.map((address) => {
-    const roles = workers.length === 0 || workers.includes(address) ? ['worker'] : [];
-    const starts = new Set(kinds.filter(() => plannedOnly || random.chance(0.9)).map((kind) => kind.name));
-    return [address, { roles, starts }];
-  }));
-  // Somebody must be able to host each of them.
-  const [first] = [...nodes.values()].filter((node) => node.roles.length > 0);
-  for (const kind of kinds) first?.starts.add(kind.name);
-  const all = random.chance(0.7) || addresses.length < 3;
-  const seeds = all ? addresses : random.shuffled(addresses).slice(0, random.integer(2, addresses.length));
-  const downing = random.chance(0.85) ? 'keep-majority' : 'keep-oldest';
-  const tellEveryMs = random.between(120, 700);
-  const leases = profile.leases === true ? drawLeases(random, addresses) : undefined;
-  const arbiter = profile.arbiter === true ? drawArbiter(random) : undefined;
-  return {
-    kinds,
-    seeds,
-    downing: leases?.everySideLives === true ? everySideLives : downing,
-    nodes,
-    plannedOnly,
-    leases,
-    arbiter,
-    tellEveryMs,
-  };
 }

@@ -60,6 +60,8 @@ export interface WorkerKind {
   readonly tickMs?: number;
   /** Probability that a constructor throws. */
   readonly failingStarts?: number;
+  /** Probability that a message is set aside until the next tick. */
+  readonly stashes?: number;
   /** Probability that a handler throws. */
   readonly failingHandlers?: number;
   /** Probability that a handler stops its own actor. */
@@ -77,6 +79,7 @@ export const workerKinds: readonly WorkerKind[] = [
   // Near its capacity, so that its mailbox is seldom empty.
   { name: 'busy', slowHandlerMs: 120 },
   { name: 'ticking', tickMs: 40 },
+  { name: 'stashing', tickMs: 300, stashes: 0.2 },
   { name: 'failing', failingStarts: 0.1, failingHandlers: 0.02 },
   { name: 'self-stopping', stopsItself: 0.01 },
   { name: 'at-least-once', atLeastOnce: true, slowHandlerMs: 10 },
@@ -86,6 +89,7 @@ export class Worker extends Actor<WorkMessage | Tick> {
   protected readonly kind: WorkerKind;
   protected readonly place: WorkerPlace;
   protected readonly instance: Instance;
+  readonly #stashed = new Set<string>();
 
   constructor(kind: WorkerKind, place: WorkerPlace) {
     super();
@@ -107,7 +111,11 @@ export class Worker extends Actor<WorkMessage | Tick> {
 
   override onReceive(message: WorkMessage | Tick): void | Promise<void> {
     const settled = this.place.registry.handling(this.instance);
-    if ('tick' in message) return settled();
+    if ('tick' in message) {
+      if (this.kind.stashes !== undefined) this.context.unstashAll();
+      return settled();
+    }
+    if (this.#setAside(message)) return settled();
     this.place.ledger.handled(message);
     this.observe(message);
     const done = () => {
@@ -123,6 +131,16 @@ export class Worker extends Actor<WorkMessage | Tick> {
     }
     const ms = this.place.quiet() ? 0 : this.place.random.between(0, slowHandlerMs);
     return sleep(this.place.process, ms).then(done);
+  }
+
+  /** Each message at most once. */
+  #setAside(message: WorkMessage): boolean {
+    const { stashes = 0 } = this.kind;
+    const key = `${message.stream} ${message.seq}`;
+    if (stashes === 0 || this.place.quiet() || this.#stashed.delete(key)) return false;
+    if (!this.place.random.chance(stashes)) return false;
+    this.#stashed.add(key);
+    return this.context.stash();
   }
 
   override postStop(): void | Promise<void> {

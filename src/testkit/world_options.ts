@@ -8,6 +8,8 @@ export interface PauseOptions {
   readonly forMs?: number;
   /** What runs first after waking: what was due first (default), all timers, or all that sockets hold. */
   readonly order?: ResumeOrder;
+  /** The process's monotonic clock stands still too, as on a machine that sleeps. Default false. */
+  readonly clockStops?: boolean;
 }
 
 export interface CrashOptions {

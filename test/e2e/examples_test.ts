@@ -14,6 +14,11 @@ const expected: Readonly<Record<string, readonly string[]>> = {
   rate_budget: ['within the budget: true used up: true refused: true'],
   connection_owner: ['answered: true calls: 2 at once: 1', 'each line once: true'],
   saga_coordinator: ['to-the-sea: booked to-a-full-hotel: cancelled', 'hosts: 2'],
+  find_a_bug: [
+    'moves: no rule broken in 5 seeds',
+    'crashes: seed 1: tickets: ticket 1 was given twice after: crash of n1',
+    'crashes, fixed: no rule broken in 5 seeds',
+  ],
   scheduled_task: ['runs: true hosts: 2 each due time once: true'],
 };
 

@@ -104,7 +104,7 @@ describe('the profile lease', () => {
       assertEquals(maxTtlMs >= ttlMs, true);
     }
     assertEquals(everySideLives.keeps([], new Set()), true);
-    const context = { random: new Prng('p'), nodes: ['n1', 'n2', 'n3'], from: 0, to: 100_000 };
+    const context = { random: new Prng('p'), nodes: ['n1', 'n2', 'n3'], from: 0, loopback: false, to: 100_000 };
     const actions = leases(context).flatMap((fault) => fault.kind === 'call' ? [fault.action] : []);
     for (const kind of leaseFaultKinds) assertEquals(actions.includes(`lease-${kind}`), true, kind);
   });

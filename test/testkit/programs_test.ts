@@ -1,5 +1,6 @@
 import { assertEquals, assertThrows } from '@std/assert';
 import { describe, test } from 'node:test';
+import { profileNames } from '../../src/testkit/profiles.ts';
 import { programNamed, programNames } from '../../src/testkit/programs.ts';
 import { formatReport } from '../../src/testkit/report.ts';
 import { simulate } from '../../src/testkit/simulate.ts';
@@ -20,6 +21,14 @@ describe('programs', () => {
         assertEquals(again.hash, first.hash);
       });
     }
+  }
+
+  for (const profile of profileNames()) {
+    test(`promises are drained where some settle, and nothing is different for it: ${profile}`, async () => {
+      const options = { seed: 5, program: programNamed('singletons'), profile, until: 8_000 };
+      const tracked = await simulate(options);
+      assertEquals((await simulate({ ...options, drain: 'always' })).hash, tracked.hash);
+    });
   }
 
   test('messages are told, handled and accounted for', async () => {

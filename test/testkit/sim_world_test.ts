@@ -79,6 +79,25 @@ describe('World', () => {
     assertEquals(ran, ['timer 5000']);
   });
 
+  test('on a machine that sleeps the monotonic clock and its timers stand still, wall time goes on', async () => {
+    const world = new World({ seed: 4, driftPpm: 0, timerLatenessMs: 0 });
+    const fired: number[] = [];
+    world.addHost('a', 'a:1', (process) => {
+      for (const ms of [500, 5_000]) process.timers.set(ms, () => void fired.push(Math.round(world.now)));
+      const cancel = process.timers.set(600, () => void fired.push(-1));
+      process.timers.set(400, () => world.pause('a', { forMs: 1_000, clockStops: true }));
+      world.at(1_450, () => cancel());
+    });
+    const process = world.start(world.host('a'));
+    await world.runUntil(399);
+    const [mono, wall] = [process?.clock.now() ?? 0, process?.clock.wall() ?? 0];
+    await world.runUntil(1_399);
+    assertEquals(Math.round((process?.clock.now() ?? 0) - mono), 1);
+    assertEquals((process?.clock.wall() ?? 0) - wall, 1_000);
+    await world.runUntil(10_000);
+    assertEquals(fired, [1_500, 6_000]);
+  });
+
   test('after waking, sockets or timers may come first', async () => {
     for (const order of ['timers-first', 'io-first', 'due'] as const) {
       const [world, process] = await oneProcess();
