@@ -79,6 +79,8 @@ async function run(runtime: Runtime, flags: NodeFlags): Promise<void> {
     startScheduler(cluster, flags, openStores);
   }
   const { why } = await cluster.whenEnded;
+  // An operator may have asked for it.
+  if (why === 'left') found.leaving = true;
   end(
     runtime,
     log,

@@ -25,6 +25,7 @@ import type { PeersEvents } from '../transport/peers_contract.ts';
 import { Codec } from '../wire/codec.ts';
 import { codes } from '../wire/codes.ts';
 import { callerGate, CallerService } from './caller_service.ts';
+import { logChanges } from './change_log.ts';
 import { NodeInspection } from './inspection.ts';
 
 export interface Assembly {
@@ -130,6 +131,7 @@ function complete(listening: Listening, former: Former | undefined): Assembly {
   });
   remoting.addVirtualRefs(desk.refs);
   const callers = new CallerService(listening, desk);
+  logChanges(node, system.environment.log);
   const inspection = new NodeInspection(system, options, node, registry, peers, callers);
   const app = options.http === false ? undefined : withUser(createApp(inspection), options);
   if (app && transport instanceof WebSocketTransport) transport.setFetch((request) => app.fetch(request));
