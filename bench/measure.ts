@@ -1,5 +1,8 @@
 /** Timing and printing shared by all benchmarks. */
 
+import process from 'node:process';
+import { type FastPath, fastPaths } from '../src/fast_paths.ts';
+
 export interface Row {
   readonly what: string;
   readonly value: number;
@@ -8,6 +11,13 @@ export interface Row {
   readonly spread: readonly [number, number];
   /** What the value is compared with, measured in the same run. */
   readonly limit?: { readonly what: string; readonly value: number };
+}
+
+/** `without=batching,soon`: these fast paths are off in this process. */
+const without = process.argv.find((word) => word.startsWith('without='))?.slice('without='.length);
+for (const path of without?.split(',') ?? []) {
+  if (!(path in fastPaths)) throw new RangeError(`--without ${path}: there are ${Object.keys(fastPaths).join(', ')}`);
+  fastPaths[path as FastPath] = false;
 }
 
 export const now = (): number => performance.now();

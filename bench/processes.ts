@@ -8,6 +8,9 @@ import type { Row } from './measure.ts';
 
 export const root: string = fileURLToPath(new URL('..', import.meta.url));
 
+/** What every program gets behind its own arguments. */
+export const extra: { arguments: readonly string[] } = { arguments: [] };
+
 /** `flags` go to the runtime itself. */
 export function start(
   runtime: string,
@@ -17,7 +20,7 @@ export function start(
   flags: readonly string[] = [],
 ): ChildProcess {
   const { file, args: before } = runtimeCommand(runtime as RuntimeName, true);
-  const child = spawn(file, [...before, ...flags, script, ...args], {
+  const child = spawn(file, [...before, ...flags, script, ...args, ...extra.arguments], {
     cwd: root,
     stdio: ['ignore', 'pipe', 'inherit'],
   });

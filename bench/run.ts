@@ -5,6 +5,7 @@
  *     npm run bench:check -- [the same]   compares with docs/performance.json and reports what has become a fifth worse
  *
  * `--peers FOLDER` measures other libraries too, from a folder that has them installed (see `peers.ts`).
+ * `--without soon,batching` turns fast paths off (`src/fast_paths.ts`), to see what they are worth.
  * Compare ratios, not machines: each row stands beside a limit measured in the same run.
  */
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -14,7 +15,7 @@ import { parseArgs } from 'node:util';
 import { compare, type RuntimeRows } from './compare.ts';
 import { median, percentile, type Row, short } from './measure.ts';
 import { plots } from './plot.ts';
-import { root, rowsOf, start, startUntil } from './processes.ts';
+import { extra, root, rowsOf, start, startUntil } from './processes.ts';
 import { startRows } from './starting.ts';
 
 async function remote(runtime: string): Promise<Row[]> {
@@ -98,6 +99,7 @@ interface Choice {
   readonly plots: string | undefined;
   readonly check: boolean;
   readonly peers: string | undefined;
+  readonly without: string | undefined;
 }
 
 function readChoice(): Choice {
@@ -109,6 +111,7 @@ function readChoice(): Choice {
       plots: { type: 'string' },
       check: { type: 'boolean', default: false },
       peers: { type: 'string' },
+      without: { type: 'string' },
     },
   });
   const among = (option: string, text: string, allowed: readonly string[]): string[] => {
@@ -124,6 +127,7 @@ function readChoice(): Choice {
     plots: values.plots,
     check: values.check,
     peers: values.peers,
+    without: values.without,
   };
 }
 
@@ -137,6 +141,7 @@ function print({ runtime, rows }: RuntimeRows): void {
 
 async function main(): Promise<void> {
   const choice = readChoice();
+  if (choice.without !== undefined) extra.arguments = [`without=${choice.without}`];
   const load = loadavg().map((value) => value.toFixed(2)).join(' ');
   console.log(`load before: ${load}`);
   const table: RuntimeRows[] = [];

@@ -47,11 +47,14 @@ function outsideImport(from: string, specifier: string): string | undefined {
   return fine ? undefined : `imports ${specifier}; src depends on ${house.runtimePackages.join(' and ')} only`;
 }
 
+/** What every layer may look at: bounds and switches. */
+const ofAll: ReadonlySet<string> = new Set(['src/limits.ts', 'src/fast_paths.ts']);
+
 function insideImport(path: string, target: string, typeOnly: boolean, allowed: readonly string[]): string | undefined {
   const from = folderOf(path);
   const to = folderOf(target);
   if (!target.endsWith('.ts')) return `imports ${target}: a relative import ends in .ts`;
-  if (to === from || target === 'src/limits.ts') return undefined;
+  if (to === from || ofAll.has(target)) return undefined;
   if (from === 'adapters' && contractFiles.test(target)) return undefined;
   if (allowed.includes(to)) return undefined;
   const exception = house.typesUpward.some((item) => path.startsWith(item.from) && target.startsWith(item.to));

@@ -7,6 +7,7 @@
  * microtask of a turn also books a visit in the next turn through `Environment.turns`; until that visit has come, actors
  * share one budget of `turnBudgetMs`, and what exceeds it waits for the visit. Nothing is booked while nothing is queued.
  */
+import { fastPaths } from '../fast_paths.ts';
 import type { Clock, Turns } from './environment.ts';
 import { RingQueue } from './ring_queue.ts';
 
@@ -49,7 +50,7 @@ export class Dispatcher {
   constructor(clock: Clock, turns: SoonTurns) {
     this.clock = clock;
     this.turns = turns;
-    this.soon = typeof turns.soon === 'function';
+    this.soon = fastPaths.soon && typeof turns.soon === 'function';
   }
 
   /** Nothing is waiting to run. */

@@ -8,6 +8,7 @@ import type { ActorSystem } from '../actor/system.ts';
 import type { RefProvider } from '../actor/ref_provider.ts';
 import { ActorRef } from '../actor/ref.ts';
 import type { TerminationCause } from '../actor/watch.ts';
+import { fastPaths } from '../fast_paths.ts';
 import { limits } from '../limits.ts';
 import type { Address, PeerIdentity } from '../transport/contract.ts';
 import type { Envelope, Peers, SendFailure } from '../transport/peers_contract.ts';
@@ -173,6 +174,7 @@ export class Remoting implements RemoteSender, RefProvider {
   /** Actors of this node go without address: the receiver knows whose link it is. */
   senderField(sender: ActorRef<any> | undefined): unknown {
     if (sender === undefined) return null;
+    if (!fastPaths.shortSenders) return sender;
     const wire = this.toWire(sender);
     return wire !== undefined && wire[1] === this.uid ? [wire[2], wire[3]] : sender;
   }

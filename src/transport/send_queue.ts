@@ -1,4 +1,5 @@
 /** Encoded envelopes of one lane on their way to one peer: collected into frames, bounded in number and bytes. */
+import { fastPaths } from '../fast_paths.ts';
 import { limits } from '../limits.ts';
 import { type Envelope, fitsFrame, FrameWriter, type Lane, PartWriter } from '../wire/frames.ts';
 
@@ -113,7 +114,8 @@ export class SendQueue {
 
   private chunkFor(bytes: Uint8Array, uid: string | undefined): Chunk {
     const tail = this.chunks.at(-1);
-    if (tail?.writer !== undefined && tail.uid === uid && tail.writer.sizeWith(bytes) <= limits.batchBytes) return tail;
+    const fits = tail?.writer !== undefined && tail.uid === uid && tail.writer.sizeWith(bytes) <= limits.batchBytes;
+    if (fits && fastPaths.batching) return tail;
     const writer = this.spare ?? new FrameWriter(this.options.lane);
     this.spare = undefined;
     return this.push(uid, writer, undefined);

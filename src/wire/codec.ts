@@ -17,6 +17,7 @@
  * larger than the codec's limit when encoded.
  */
 import { addExtension, Decoder, Encoder } from 'cbor-x/index-no-eval';
+import { fastPaths } from '../fast_paths.ts';
 import { limits } from '../limits.ts';
 import { DecodeError, FrameError, MessageTooLargeError, SerializationError } from './errors.ts';
 import { type ClassCodec, type RefResolver, revive, type ReviveContext } from './extension.ts';
@@ -115,7 +116,8 @@ export class Codec {
       const found = this.inspection;
       found.visit(value);
       if (found.bytes > this.maxBytes) throw new MessageTooLargeError(found.bytes, this.maxBytes);
-      const bytes = rawEncoder.encode(found.special ? new Rebuild(found).value(value) : value, RESET_BUFFER);
+      const asIs = !found.special && fastPaths.direct;
+      const bytes = rawEncoder.encode(asIs ? value : new Rebuild(found).value(value), RESET_BUFFER);
       if (found.depth > SAFE_DEPTH || bytes.length > limits.itemsPerFrame) scanItem(bytes, 0, bytes.length);
       if (bytes.length > KEPT_BUFFER_BYTES) giveBackBuffer(bytes);
       if (bytes.length > this.maxBytes) throw new MessageTooLargeError(bytes.length, this.maxBytes);

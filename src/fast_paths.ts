@@ -1,0 +1,17 @@
+/**
+ * What is done only for speed, each with its switch. Turned off, everything behaves the same and is slower: a test holds
+ * them against each other, and benchmarks show what each is worth (`npm run bench -- --without batching`). Nobody else
+ * turns them off.
+ */
+export const fastPaths = {
+  /** A message told while nothing runs is handled at the end of the present callback, not in a turn of its own. */
+  soon: true,
+  /** The messages of a turn travel in one frame. */
+  batching: true,
+  /** Values with nothing special in them are encoded as they are, not from a copy. */
+  direct: true,
+  /** Senders travel as path and incarnation, not as whole refs. */
+  shortSenders: true,
+};
+
+export type FastPath = keyof typeof fastPaths;
