@@ -1,5 +1,6 @@
 /** Request bodies: bounded by what really arrives, whatever the headers say, then checked field by field. */
 import { limits } from '../limits.ts';
+import { parseAddress } from '../transport/address.ts';
 import { isProblem, type Problem } from './answers.ts';
 
 export type Fields<Name extends string> = { readonly [Field in Name]?: string };
@@ -96,5 +97,6 @@ export function checkAddress(field: string, value: string | undefined): Problem 
   if (/[\s\u0000-\u001f\u007f/]/.test(host)) {
     return badField(`${field}: its host must not hold spaces, slashes or controls`, hint);
   }
+  if (parseAddress(value) === undefined) return badField(`${field}: its host must be a name or an IP address`, hint);
   return undefined;
 }

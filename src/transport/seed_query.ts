@@ -16,16 +16,16 @@ export interface SeedQuery {
 
 /** `host:port` or an http(s) URL (whose path is kept as a prefix); undefined when it is neither. */
 export function seedUrl(seed: string, secure: boolean): URL | undefined {
-  if (!/^https?:\/\//i.test(seed)) {
-    return parseAddress(seed) === undefined ? undefined : new URL(`${secure ? 'https' : 'http'}://${seed}${seedPath}`);
-  }
+  const given = /^https?:\/\//i.test(seed);
+  if (!given && parseAddress(seed) === undefined) return undefined;
   try {
-    const url = new URL(seed);
+    const url = new URL(given ? seed : `${secure ? 'https' : 'http'}://${seed}`);
     const prefix = url.pathname.replace(/\/+$/, '');
     url.pathname = prefix.endsWith(seedPath) ? prefix : `${prefix}${seedPath}`;
     url.hash = '';
     return url;
   } catch {
+    // Not every name that may stand in an address may stand in a URL.
     return undefined;
   }
 }

@@ -113,3 +113,9 @@ test('seeds are host:port or http(s) URLs', () => {
   ];
   for (const [seed, secure, url] of cases) assertEquals(seedUrl(seed, secure)?.href, url, seed);
 });
+
+test('an address that cannot be part of a URL is no seed, and nothing is thrown', () => {
+  for (const seed of ['a%00:1', '\u{1f0a1}\ud800:1', 'a<b:1', '%:1', 'http://', 'https://[::1', 'http://a b']) {
+    assertEquals(seedUrl(seed, false), undefined, seed);
+  }
+});

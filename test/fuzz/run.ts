@@ -1,0 +1,107 @@
+/** Runs fuzzed inputs by the million, and watches for what must not happen: a crash, a hang, memory that grows. */
+import process from 'node:process';
+import { Source } from './source.ts';
+import { type Target, targets } from './targets.ts';
+
+export interface FuzzOptions {
+  readonly seed: number;
+  readonly inputs: number;
+  /** Names of targets; default all. */
+  readonly only?: readonly string[];
+  /** The first input, to continue a run or to look at one input again. Default 0. */
+  readonly from?: number;
+  /** Ends earlier when this is over. Default never. */
+  readonly withinMs?: number;
+  readonly say?: (text: string) => void;
+}
+
+export interface FuzzReport {
+  readonly inputs: number;
+  /** By target. */
+  readonly counts: ReadonlyMap<string, number>;
+  /** What went wrong, with what is needed to see it again. */
+  readonly broken: readonly string[];
+  readonly slowestMs: number;
+  readonly slowest: string;
+  /** Bytes of heap per million inputs, by least squares over the run without its first fifth. */
+  readonly heapSlope: number;
+  readonly heapBytes: number;
+}
+
+/** An input that takes longer hangs. */
+export const hangMs = 1_000;
+const maxBroken = 20;
+const sampleEvery = 50_000;
+
+export async function fuzz(options: FuzzOptions): Promise<FuzzReport> {
+  const { seed, inputs, from = 0, withinMs = Infinity, say } = options;
+  const chosen = targets.filter(({ name }) => options.only?.includes(name) ?? true);
+  const wheel = wheelOf(chosen);
+  const counts = new Map<string, number>();
+  const broken: string[] = [];
+  const samples: { readonly at: number; readonly heap: number }[] = [];
+  const began = performance.now();
+  let [slowestMs, slowest, done] = [0, '', 0];
+  for (let number = from; number < from + inputs && broken.length < maxBroken; number++) {
+    const target = wheel[number % wheel.length]!;
+    const start = performance.now();
+    try {
+      const pending = target.run(new Source(`${seed} ${number}`));
+      if (pending !== undefined) await pending;
+    } catch (error) {
+      broken.push(`${target.name}, seed ${seed}, input ${number}: ${error instanceof Error ? error.stack : error}`);
+    }
+    const took = performance.now() - start;
+    if (took > slowestMs) [slowestMs, slowest] = [took, `${target.name}, input ${number}`];
+    if (took > hangMs) {
+      // A machine that is busy elsewhere is no hang of ours: once more, alone.
+      const again = performance.now();
+      try {
+        await target.run(new Source(`${seed} ${number}`));
+      } catch { /* reported above */ }
+      if (performance.now() - again > hangMs) {
+        broken.push(`${target.name}, seed ${seed}, input ${number}: takes ${Math.round(took)} ms`);
+      }
+    }
+    counts.set(target.name, (counts.get(target.name) ?? 0) + 1);
+    if (++done % 1_000 === 0 && performance.now() - began > withinMs) break;
+    if (done % sampleEvery !== 0) continue;
+    samples.push({ at: done, heap: heapNow() });
+    if (done % (sampleEvery * 10) === 0) say?.(progress(done, began, samples.at(-1)!.heap));
+    await new Promise((resolve) => setTimeout(resolve, 0));
+  }
+  const heapBytes = samples.at(-1)?.heap ?? heapNow();
+  return { inputs: done, counts, broken, slowestMs, slowest, heapSlope: slopeOf(samples) * 1e6, heapBytes };
+}
+
+/** Targets in turn, each as often as its share says. */
+function wheelOf(chosen: readonly Target[]): readonly Target[] {
+  const wheel: Target[] = [];
+  for (let round = 0; round < 100; round++) for (const target of chosen) if (round < target.share) wheel.push(target);
+  return wheel;
+}
+
+function heapNow(): number {
+  const { gc, Bun } = globalThis as { gc?: () => void; Bun?: { gc(force: boolean): void } };
+  if (Bun !== undefined) Bun.gc(true);
+  else gc?.();
+  return process.memoryUsage().heapUsed;
+}
+
+function slopeOf(all: readonly { readonly at: number; readonly heap: number }[]): number {
+  const samples = all.slice(Math.floor(all.length / 5));
+  if (samples.length < 2) return 0;
+  const meanAt = samples.reduce((sum, { at }) => sum + at, 0) / samples.length;
+  const meanHeap = samples.reduce((sum, { heap }) => sum + heap, 0) / samples.length;
+  let [over, under] = [0, 0];
+  for (const { at, heap } of samples) {
+    over += (at - meanAt) * (heap - meanHeap);
+    under += (at - meanAt) ** 2;
+  }
+  return under === 0 ? 0 : over / under;
+}
+
+function progress(done: number, began: number, heap: number): string {
+  const seconds = (performance.now() - began) / 1_000;
+  return `${done} inputs, ${Math.round(done / seconds)}/s, heap ${(heap / 2 ** 20).toFixed(1)} MiB`;
+}
