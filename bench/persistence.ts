@@ -2,7 +2,7 @@
  * The file journal beside the disk it writes to. Without arguments: how many events persistent actors write. With `fill DIR`,
  * `recover DIR` and `recover-snapshot DIR`: a history of a million events, and how long a fresh process takes for it.
  */
-import { mkdtemp, open, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, open, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import process from 'node:process';
 import { openFileStores } from '../adapters/shared/file_journal/mod.ts';
@@ -144,7 +144,7 @@ async function recovery(withSnapshot: boolean): Promise<void> {
   const state = await ref.ask<number>('read', 300_000);
   const recovered = now();
   check(state, history, 'recovery');
-  const peak = Number(/VmHWM:\s+(\d+)/.exec(await readFile('/proc/self/status', 'utf8'))?.[1]) / 1_024;
+  const peak = process.resourceUsage().maxRSS / 1_024;
   const once = (what: string, unit: string, value: number) => emit({ what, unit, value, spread: [value, value] });
   const suffix = withSnapshot ? 'with a snapshot of 1 000 before' : 'without snapshot';
   if (!withSnapshot) once('opening a journal of 1 000 000 events', 'ms', opened - began);

@@ -67,7 +67,7 @@ const ofPeers: Readonly<Record<string, readonly string[]>> = { deno: ['--allow-r
 /** Each recovery in a process of its own, so that its memory is its own. */
 async function persistence(runtime: string): Promise<Row[]> {
   const script = 'bench/persistence.ts';
-  const flags = runtime === 'deno' ? ['--allow-all'] : [];
+  const flags = runtime === 'deno' ? ['--allow-read', '--allow-write', '--allow-sys', '--allow-env'] : [];
   const directory = mkdtempSync(`${tmpdir()}/singlet-history-`);
   try {
     const rows = await rowsOf(runtime, script, [], flags);

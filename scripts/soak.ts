@@ -4,14 +4,16 @@
  *     npm run soak -- --what moves --rounds 1000     planned moves: 0 lost, 0 doubled, 0 reordered
  *     npm run soak -- --what kills --rounds 50       SIGKILLs of the host: every message accounted, 0 doubled
  *     npm run soak -- --what churn --rounds 200      leaves, kills and joins: never two, says a registry outside
+ *     npm run soak -- --what journal-kills --rounds 1500   SIGKILLs of writers of a file journal: what was acknowledged is there
  *
- * Options: --what a,b (default: all three), --rounds N (default 1000, 50 and 200), --rate N (messages a second, all senders
+ * Options: --what a,b (default: the first three), --rounds N (default 1000, 50, 200 and 1500), --rate N (messages a second, all senders
  * together), --runtime mix|bun|deno|node, --seed N, --gap MS (bound on the 99th percentile of the gaps of planned moves,
  * default 250), --verbose (everything that is done and seen). Exit code 0: every promise held; 1: one was broken; 2: bad usage.
  */
 import process from 'node:process';
 import { parseArgs } from 'node:util';
 import type { RuntimeName } from '../demo/runtime_commands.ts';
+import { journalKills } from '../test/soak/journal_kills.ts';
 import { soak, type TestName, tests } from '../test/soak/rounds.ts';
 
 const defaults: Readonly<Record<TestName, { readonly rounds: number; readonly rate: number }>> = {
@@ -19,6 +21,8 @@ const defaults: Readonly<Record<TestName, { readonly rounds: number; readonly ra
   kills: { rounds: 50, rate: 12_000 },
   churn: { rounds: 200, rate: 1_500 },
 };
+const journalTest = 'journal-kills';
+const journalRounds = 1_500;
 const allRuntimes: readonly RuntimeName[] = ['bun', 'deno', 'node'];
 
 class UsageError extends Error {}
@@ -36,9 +40,11 @@ function readChoice() {
     },
   });
   const what = values.what.split(',').map((name) => {
-    const test = tests.find((candidate) => candidate === name);
-    if (test === undefined) throw new UsageError(`--what ${name}: expected one of ${tests.join(', ')}`);
-    return test;
+    const test = [...tests, journalTest].find((candidate) => candidate === name);
+    if (test === undefined) {
+      throw new UsageError(`--what ${name}: expected one of ${[...tests, journalTest].join(', ')}`);
+    }
+    return test as TestName | typeof journalTest;
   });
   const only = allRuntimes.filter((name) => name === values.runtime);
   if (only.length === 0 && values.runtime !== 'mix') {
@@ -62,10 +68,27 @@ function numberOf(option: string, text: string | undefined): number | undefined 
   return value;
 }
 
+/** How many promises were broken. */
+async function journals(options: { rounds: number; runtimes: readonly RuntimeName[]; seed: number }): Promise<number> {
+  console.log(`${journalTest}: ${options.rounds} kills, seed ${options.seed}`);
+  const { kills, acknowledged, early, broken } = await journalKills({
+    ...options,
+    say: (text) => console.log(`  ${text}`),
+  });
+  const by = Object.entries(kills).map(([runtime, count]) => `${runtime} ${count}`).join(', ');
+  console.log(`\nkills: ${by}; ${early} before the first acknowledgement; ${acknowledged} appends acknowledged\n`);
+  for (const text of broken) console.log(`BROKEN  ${text}`);
+  return broken.length;
+}
+
 async function main(): Promise<number> {
   const { what, runtimes, rounds, rate, seed, gapMs, verbose } = readChoice();
   let broken = 0;
   for (const test of what) {
+    if (test === journalTest) {
+      broken += await journals({ rounds: rounds ?? journalRounds, runtimes: [...new Set(runtimes)], seed });
+      continue;
+    }
     const chosen = { rounds: rounds ?? defaults[test].rounds, rate: rate ?? defaults[test].rate };
     console.log(`${test}: ${chosen.rounds} rounds, ${chosen.rate} messages/s, seed ${seed}`);
     try {

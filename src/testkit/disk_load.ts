@@ -7,6 +7,7 @@ import {
   type LockWorld,
   openStores,
 } from '../persistence/file_journal/mod.ts';
+import type { Journal } from '../persistence/journal.ts';
 import type { PersistenceStores } from '../persistence/stores.ts';
 import { EventBook } from './event_book.ts';
 import type { Prng } from './prng.ts';
@@ -30,6 +31,7 @@ export interface DiskSettings {
 const lastEpoch = 1e9;
 
 export interface OpenedStores extends PersistenceStores {
+  readonly journal: Journal;
   close(): Promise<void>;
 }
 

@@ -14,10 +14,12 @@ interface Book {
   readonly wanted: Set<string>;
   acknowledged: number;
   lastRecovered: object | undefined;
+  /** Its claim's epoch, and its place among those of the same epoch. */
+  lastRank: readonly [epoch: number, order: number];
 }
 
 export class EventBook {
-  readonly statistics = { eventsWanted: 0, eventsAcknowledged: 0, recoveries: 0, warmRecoveries: 0 };
+  readonly statistics = { eventsWanted: 0, eventsAcknowledged: 0, recoveries: 0, staleRecoveries: 0 };
   readonly #world: World;
   readonly #books = new Map<string, Book>();
 
@@ -60,11 +62,21 @@ export class EventBook {
     book.acknowledged = Math.max(book.acknowledged, lastSeq);
   }
 
-  /** `instance` has recovered, and this is what it has. */
-  recovered(id: string, instance: object, events: readonly string[]): void {
+  /**
+   * `instance` has recovered, and this is what it has. One that was suspended in the middle, and whose claim another one has
+   * overtaken, sees what was there before: it may not write, so that this does no harm.
+   */
+  recovered(id: string, instance: object, rank: Book['lastRank'], events: readonly string[]): void {
+    const book = this.#of(id);
+    const [epoch, order] = book.lastRank;
     this.statistics.recoveries++;
+    if (rank[0] < epoch || (rank[0] === epoch && rank[1] < order)) {
+      this.statistics.staleRecoveries++;
+      return this.#compare(id, 1, events);
+    }
     this.shown(id, events);
-    this.#of(id).lastRecovered = instance;
+    book.lastRecovered = instance;
+    book.lastRank = rank;
   }
 
   /** Somebody has read the whole history. */
@@ -105,7 +117,7 @@ export class EventBook {
   #of(id: string): Book {
     let book = this.#books.get(id);
     if (book === undefined) {
-      book = { history: [], wanted: new Set(), acknowledged: 0, lastRecovered: undefined };
+      book = { history: [], wanted: new Set(), acknowledged: 0, lastRecovered: undefined, lastRank: [-1, 0] };
       this.#books.set(id, book);
     }
     return book;

@@ -1,7 +1,9 @@
 /** The persistent singletons of the simulator's load: what they are told becomes events, and the state is all of them. */
 import { PersistentActor } from '../persistence/persistent_actor.ts';
 import { everyNEvents, type SnapshotPolicy } from '../persistence/snapshot_policy.ts';
+import type { Journal } from '../persistence/journal.ts';
 import type { PersistenceStores } from '../persistence/stores.ts';
+import type { Claim } from '../persistence/writer.ts';
 import type { DiskLoad, OpenedStores } from './disk_load.ts';
 import type { Instance } from './instance_registry.ts';
 import type { Tick, WorkAnswer, WorkerKind, WorkerPlace, WorkMessage } from './workload_actors.ts';
@@ -20,6 +22,7 @@ export class PersistentWorker extends PersistentActor<WorkMessage | Tick, string
   /** Set by `preStart`: one that is made and never started has no life. */
   #born: Instance | undefined;
   #opened: OpenedStores | undefined;
+  #claimEpoch = 0;
 
   constructor(kind: WorkerKind, place: WorkerPlace, disks: DiskLoad) {
     super();
@@ -43,7 +46,8 @@ export class PersistentWorker extends PersistentActor<WorkMessage | Tick, string
   }
 
   override stores(): PersistenceStores {
-    return this.#opened as OpenedStores;
+    const opened = this.#opened as OpenedStores;
+    return { ...opened, journal: noting(opened.journal, ({ writer }) => this.#claimEpoch = writer.epoch) };
   }
 
   override async preStart(): Promise<void> {
@@ -62,7 +66,7 @@ export class PersistentWorker extends PersistentActor<WorkMessage | Tick, string
   }
 
   override onRecoveryCompleted(state: readonly string[]): void {
-    this.#disks.book.recovered(this.persistenceId, this.#instance, state);
+    this.#disks.book.recovered(this.persistenceId, this.#instance, [this.#claimEpoch, this.#instance.order], state);
   }
 
   override async onCommand(_state: readonly string[], message: WorkMessage | Tick): Promise<void> {
@@ -115,4 +119,21 @@ export class PersistentWorker extends PersistentActor<WorkMessage | Tick, string
   get #instance(): Instance {
     return this.#born as Instance;
   }
+}
+
+/** The same journal, where `claimed` is told of each claim. */
+function noting(journal: Journal, claimed: (claim: Claim) => void): Journal {
+  return {
+    claim: async (id, writer) => {
+      const claim = await journal.claim(id, writer);
+      claimed(claim);
+      return claim;
+    },
+    append: (id, events, expectedSeq, writer) => journal.append(id, events, expectedSeq, writer),
+    read: (id, fromSeq, toSeq) => journal.read(id, fromSeq, toSeq),
+    readByTag: (tag, after) => journal.readByTag(tag, after),
+    highestSeq: (id) => journal.highestSeq(id),
+    delete: (id, toSeq) => journal.delete(id, toSeq),
+    close: () => journal.close(),
+  };
 }

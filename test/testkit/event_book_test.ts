@@ -20,9 +20,9 @@ const [older, younger] = [{ name: 'older' }, { name: 'younger' }];
 describe('the witness of persistence', () => {
   test('accepts one history, with an event whose acknowledgement never came', () =>
     verdict((book) => {
-      book.recovered('a', older, []);
+      book.recovered('a', older, [1, 1], []);
       book.acknowledged('a', older, 2, ['1', '2']);
-      book.recovered('a', younger, ['1', '2', '3']);
+      book.recovered('a', younger, [2, 2], ['1', '2', '3']);
       // It was written before the other one recovered, and its acknowledgement took longer.
       book.acknowledged('a', older, 3, ['3']);
       book.acknowledged('a', younger, 4, ['4']);
@@ -30,16 +30,30 @@ describe('the witness of persistence', () => {
       book.shown('a', ['1', '2', '3', '4']);
     }));
 
+  test('one whose claim was overtaken while it stood still may be behind, and must not differ', async () => {
+    const begin = (book: EventBook) => {
+      book.recovered('a', younger, [2, 2], ['1']);
+      book.acknowledged('a', younger, 2, ['2']);
+    };
+    await verdict((book) => {
+      begin(book);
+      book.recovered('a', older, [1, 1], ['1']);
+      book.acknowledged('a', younger, 3, ['3']);
+    });
+    await refuses('J1', (book) => [begin(book), book.recovered('a', older, [1, 1], ['2'])]);
+    await refuses('J1', (book) => [begin(book), book.recovered('a', older, [2, 3], ['1'])]);
+  });
+
   test('J1: what was acknowledged or shown is gone, or is another event', async () => {
     const begin = (book: EventBook) => {
-      book.recovered('a', older, []);
+      book.recovered('a', older, [1, 1], []);
       book.acknowledged('a', older, 2, ['1', '2']);
     };
-    await refuses('J1', (book) => [begin(book), book.recovered('a', younger, ['1'])]);
-    await refuses('J1', (book) => [begin(book), book.recovered('a', younger, ['2', '1'])]);
+    await refuses('J1', (book) => [begin(book), book.recovered('a', younger, [2, 2], ['1'])]);
+    await refuses('J1', (book) => [begin(book), book.recovered('a', younger, [2, 2], ['2', '1'])]);
     await refuses(
       'J1',
-      (book) => [begin(book), book.recovered('a', younger, ['1', '2', '3']), book.shown('a', ['1', '2'])],
+      (book) => [begin(book), book.recovered('a', younger, [2, 2], ['1', '2', '3']), book.shown('a', ['1', '2'])],
     );
     await refuses('J1', (book) => [begin(book), book.acknowledged('a', older, 2, ['3'])]);
     await refuses('J1', (book) => [begin(book), book.acknowledged('a', older, 4, ['4'])]);
@@ -47,14 +61,14 @@ describe('the witness of persistence', () => {
   });
 
   test('J2: what nobody wanted, or twice', async () => {
-    await refuses('J2', (book) => book.recovered('a', older, ['5']));
-    await refuses('J2', (book) => book.recovered('a', older, ['1', '1']));
+    await refuses('J2', (book) => book.recovered('a', older, [1, 1], ['5']));
+    await refuses('J2', (book) => book.recovered('a', older, [1, 1], ['1', '1']));
   });
 
   test('J3: an instance that was replaced is told that it has written', async () => {
     await refuses('J3', (book) => {
-      book.recovered('a', older, []);
-      book.recovered('a', younger, []);
+      book.recovered('a', older, [1, 1], []);
+      book.recovered('a', younger, [2, 2], []);
       book.acknowledged('a', older, 1, ['1']);
     });
   });
