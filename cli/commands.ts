@@ -124,6 +124,9 @@ export const commands: readonly CommandSpec[] = [
     about: 'reads a directory of file stores and says what is wrong, without changing anything',
     operands: ['DIRECTORY'],
     remote: false,
-    flags: [],
+    flags: [{
+      name: 'repair',
+      about: 'gives up what damage makes unreadable, after keeping its bytes in a file beside; nobody may have it open',
+    }],
   },
 ];

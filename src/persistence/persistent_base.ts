@@ -80,6 +80,8 @@ export abstract class PersistentBase<Command, State> extends Actor<Command> {
     try {
       checkPersistenceId(this.persistenceId);
       await this[recoverState](await this.#acquire());
+      // It may have been suspended at the very end.
+      this.context.fence();
     } catch (error) {
       this.#phase = 'broken';
       if (mustStop(error)) {

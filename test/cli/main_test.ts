@@ -1,5 +1,8 @@
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { describe, test } from 'node:test';
 import { assert, assertEquals, assertFalse, assertStringIncludes } from '@std/assert';
+import { openFileStores } from '../../adapters/shared/file_journal/mod.ts';
 import { exitCodes } from '../../cli/exit_codes.ts';
 import { createApp } from '../../src/http/app.ts';
 import { fakeInspection, member, singleton } from '../http/fake_inspection.ts';
@@ -207,6 +210,43 @@ describe('without a node', () => {
       ]]
     ) {
       assertEquals((await runCli(['sim', ...args])).code, exitCodes.wrongUsage, args.join(' '));
+    }
+  });
+  test('journal check says what a repair would give up, and gives it up only when asked to', async () => {
+    const directory = await mkdtemp(`${tmpdir()}/singlet-cli-`);
+    try {
+      const stores = await openFileStores(directory);
+      const writer = { epoch: 1, uid: 'u', clusterId: 'c' };
+      await stores.journal.claim('a', writer);
+      for (let seq = 0; seq < 4; seq += 1) {
+        await stores.journal.append('a', [{ payload: `event ${seq + 1}` }], seq, writer);
+      }
+      await stores.close();
+      const [name] = (await readdir(`${directory}/journal`)).filter((file) => file.endsWith('.seg'));
+      const path = `${directory}/journal/${name}`;
+      const bytes = await readFile(path);
+      const position = bytes.indexOf('event 3');
+      bytes[position] = 0;
+      await writeFile(path, bytes);
+      for (let time = 0; time < 2; time += 1) {
+        const run = await runCli(['journal', 'check', directory]);
+        assertEquals(run.code, exitCodes.notAsExpected);
+        assertStringIncludes(run.out, 'journal: damaged');
+        assertStringIncludes(run.out, 'with these readable events: a: 4-4');
+        assertEquals((await readFile(path)).equals(bytes), true);
+      }
+      const repaired = await runCli(['journal', 'check', directory, '--repair']);
+      assertEquals(repaired.code, exitCodes.done, repaired.err);
+      assertStringIncludes(repaired.out, 'given up: ');
+      assertStringIncludes(repaired.out, 'journal: good');
+      const kept = (await readdir(`${directory}/journal`)).find((file) => file.endsWith('.dropped'));
+      const dropped = await readFile(`${directory}/journal/${kept}`);
+      assertEquals(bytes.subarray(-dropped.length).equals(dropped), true);
+      const again = await openFileStores(directory);
+      assertEquals(await again.journal.highestSeq('a'), 2);
+      await again.close();
+    } finally {
+      await rm(directory, { recursive: true, force: true });
     }
   });
   test('journal check where there is none', async () => {

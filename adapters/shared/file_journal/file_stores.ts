@@ -44,7 +44,7 @@ export function checkJournal(directory: string): Promise<readonly JournalReport[
 
 /**
  * Gives up what `checkJournal` says in `wouldDrop`, for each log that has it, and answers that. The bytes are kept beside,
- * in a file ending in `.dropped`.
+ * in a file `SEGMENT.POSITION.dropped`.
  * @throws StoreLockedError while somebody has the directory open
  */
 export async function repairJournal(directory: string): Promise<readonly Drop[]> {

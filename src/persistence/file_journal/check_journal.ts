@@ -42,7 +42,7 @@ export async function checkJournal(system: FileSystem, directory: string): Promi
 
 /**
  * Gives up what `checkJournal` says in `wouldDrop`, for each log that has it, and answers that. The bytes are kept beside,
- * in a file ending in `.dropped`.
+ * in a file `SEGMENT.POSITION.dropped`.
  * @throws StoreLockedError while somebody has the directory open
  */
 export async function repairJournal({ system, lockWorld }: FileWorld, directory: string): Promise<readonly Drop[]> {
@@ -127,7 +127,7 @@ function join(header: Uint8Array, rest: Uint8Array): Uint8Array {
 async function drop(system: FileSystem, directory: string, { path, position }: Drop): Promise<void> {
   const bytes = await readFile(system, path) as Uint8Array;
   const name = path.slice(directory.length + 1);
-  await replaceFile(system, directory, `${name}.dropped`, bytes.subarray(position));
+  await replaceFile(system, directory, `${name}.${position}.dropped`, bytes.subarray(position));
   const epoch = Math.max(0, ...(await system.list(directory)).flatMap((name) => manifestEpoch(name) ?? []));
   const manifestPath = `${directory}/${manifestName(epoch)}`;
   const manifest = decodeManifest(manifestPath, await readFile(system, manifestPath) as Uint8Array);

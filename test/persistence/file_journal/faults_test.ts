@@ -229,7 +229,7 @@ describe('file journal: damage', () => {
     assertEquals(report?.wouldDrop?.bytes, good.length - (report?.damage?.position ?? 0));
     const dropped = await repairJournal({ system, lockWorld: lonelyWorld() }, '/data');
     assertEquals(dropped.length, 1);
-    assertEquals(system.content(`${path}.dropped`).length, report?.wouldDrop?.bytes);
+    assertEquals(system.content(`${path}.${report?.damage?.position}.dropped`).length, report?.wouldDrop?.bytes);
     assertEquals((await checkJournal(system, '/data'))[0]?.damage, undefined);
     assertEquals(await payloads(await open(system)), ['event 1', 'event 2']);
   });
