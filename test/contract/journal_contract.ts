@@ -36,7 +36,7 @@ export function journalContract(
   options: { readonly skip?: string | false } = {},
 ): void {
   const { skip = false } = options;
-  describe(`journal contract: ${name}`, { skip }, () => {
+  describe(`R131, journal contract: ${name}`, { skip }, () => {
     const on = (title: string, run: (journal: Journal, under: JournalUnderTest) => Promise<void>) =>
       test(title, { skip }, async () => {
         const under = await open();

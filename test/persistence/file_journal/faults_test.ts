@@ -34,7 +34,7 @@ function changed(bytes: Uint8Array, change: (copy: Uint8Array<ArrayBuffer>) => v
 }
 
 describe('file journal: failing disks', () => {
-  for (const code of ['ENOSPC', 'EIO']) {
+  for (const code of ['ENOSPC', 'EIO', 'EROFS', 'EACCES']) {
     for (const where of ['write', 'short write', 'sync', 'write and truncate', 'short write and truncate'] as const) {
       test(`FB-115: ${code} in ${where}: one clear error, nothing lost, and it goes on when the disk does`, async () => {
         const system = new MemoryFileSystem();
