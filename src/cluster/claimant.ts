@@ -34,15 +34,18 @@ export class Claimant {
   #state: ClaimState = noClaim;
   #situation: SplitSituation | undefined;
   #problem: string | undefined;
-  /** Members taken out by a claim whose lease still stands. */
+  /** Members taken out by a claim whose lease still stands, and until when it does. */
   #takenOut: readonly Member[] = [];
+  #standsUntil = -Infinity;
+  /** Requests of this node to its lease, so that one that another has replaced is not reported. */
+  #turn = 0;
 
   /**
    * @param look called when the claim may have come to something
    * @throws OptionsError when the lease is too short for the cluster's durations
    */
   constructor(node: NodeContext, arbiter: SplitArbiter, silenceMs: () => number, look: () => void) {
-    const { timing, uid } = node.settings;
+    const { timing, uid, clusterName } = node.settings;
     const { windowMs, holdMs, ttlMs } = arbiter.times(timing);
     const { minorityDelayMs, acquireTimeoutMs } = arbiter;
     this.#node = node;
@@ -50,7 +53,7 @@ export class Claimant {
     this.#rules = { minorityDelayMs, acquireTimeoutMs, windowMs, holdMs };
     this.#silenceMs = silenceMs;
     this.#lease = leaseOf(arbiter, {
-      name: arbiter.leaseName,
+      name: arbiter.leaseName ?? `${clusterName}-downing`,
       owner: `${node.address}#${uid}`,
       environment: node.environment,
       driftBound: timing.driftBound,
@@ -86,12 +89,14 @@ export class Claimant {
   used(takenOut: readonly Member[]): void {
     this.#feed({ kind: 'used' });
     this.#takenOut = [...this.#takenOut, ...takenOut];
+    this.#standsUntil = this.#node.environment.clock.now() + this.#lease.ttlMs;
     this.#lease.abandon();
   }
 
   /** Whoever was taken out and serves its address as a new member, or is proven dead, has ended: then nobody need wait. */
   refresh(): void {
-    if (this.#takenOut.length === 0) return;
+    if (this.#takenOut.length === 0 || this.#state.phase !== 'none') return;
+    if (this.#node.environment.clock.now() >= this.#standsUntil) return void (this.#takenOut = []);
     const { members } = this.#node.view();
     const gone = ({ address, uid }: Member): boolean =>
       members.some((member) =>
@@ -153,6 +158,7 @@ export class Claimant {
 
   async #ask(request: number): Promise<void> {
     this.#node.count('downing lease asked');
+    this.#turn += 1;
     let answer: ClaimAnswer;
     try {
       // What this node may still have from a claim before is replaced by a new term.
@@ -173,7 +179,9 @@ export class Claimant {
   }
 
   #giveBack(): void {
+    const turn = this.#turn += 1;
     this.#lease.release().catch((error: unknown) => {
+      if (turn !== this.#turn) return;
       const why = error instanceof Error ? error.message : String(error);
       this.#node.environment.log.warn('downing lease: others wait for the end of its term', { why });
     });

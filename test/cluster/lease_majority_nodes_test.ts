@@ -38,7 +38,7 @@ class Backend {
   }
 
   get holder(): string | undefined {
-    return this.store.holderOf('singlet-downing')?.split('#')[0];
+    return this.store.holderOf('test-downing')?.split('#')[0];
   }
 
   #seenFrom(address: string): LeaseStore {
@@ -122,7 +122,7 @@ describe('LeaseMajority, node by node', () => {
     backend.trouble.set(left[0]!.address, 'error');
     harness.cutAll(left, right);
     await harness.until(() => left[0]!.node.claim()?.problem !== undefined, 6_000);
-    assertEquals(left[0]!.node.claim()?.problem, 'lease singlet-downing: no route to the backend');
+    assertEquals(left[0]!.node.claim()?.problem, 'lease test-downing: no route to the backend');
     await harness.environment.elapse(2_000);
     const lines = harness.environment.logsAt('warn').filter((line) => line.includes('cannot be asked for'));
     assertEquals(lines.length, 1);

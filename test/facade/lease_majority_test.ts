@@ -34,7 +34,7 @@ test('P59, S1: a singleton outlives its host in a cluster of two, and an outage 
   await cluster.pass(8_500);
   const { ready, reasons } = JSON.parse(await get('/ready')) as { ready: boolean; reasons: string[] };
   assertEquals([ready, reasons], [true, [
-    'A split cannot be decided yet: lease singlet-downing: connection refused.',
+    'A split cannot be decided yet: lease test-downing: connection refused.',
   ]]);
   const metrics = await get('/metrics');
   assertStringIncludes(metrics, 'singlet_split_undecided 1');

@@ -38,6 +38,8 @@ export interface ClaimState {
   readonly request: number;
   /** A request was made, and not denied: the backend may have granted it, whatever was heard of that. */
   readonly mayHold: boolean;
+  /** Of a grant: until when it is held, monotonic. */
+  readonly heldUntil: number;
   /** Of the phase, or of the last answer that was no grant. */
   readonly why: string | undefined;
 }
@@ -68,6 +70,7 @@ export const noClaim: ClaimState = {
   giveUpAt: Infinity,
   request: 0,
   mayHold: false,
+  heldUntil: -Infinity,
   why: undefined,
 };
 
@@ -115,6 +118,8 @@ function settled(state: ClaimState, view: ClaimView, rules: ClaimRules, now: num
     case 'asking':
       return waiting(state, view, rules, now);
     case 'granted':
+      // This process may have stood still since the grant.
+      return granted(state, view, rules, now);
     case 'lost':
       return { state, effects: [] };
     default:
@@ -153,13 +158,8 @@ function answeredBy(
 ): ClaimStep {
   if (state.phase !== 'asking' || state.request !== request) return { state, effects: [] };
   switch (answer.kind) {
-    case 'granted': {
-      if (view.silenceMs > rules.windowMs || now >= state.giveUpAt) return waiting(state, view, rules, now);
-      if (answer.heldUntil - now >= rules.holdMs) return { state: { ...state, phase: 'granted' }, effects: [] };
-      const why = 'the grant came too late to be held long enough';
-      const retry = again({ ...state, mayHold: false }, why, undefined, now);
-      return { state: retry.state, effects: [{ kind: 'give-back' }, ...retry.effects] };
-    }
+    case 'granted':
+      return granted({ ...state, phase: 'granted', heldUntil: answer.heldUntil }, view, rules, now);
     case 'denied':
       return again({ ...state, mayHold: false }, 'another side holds the lease', answer.retryInMs, now);
     case 'failed':
@@ -167,6 +167,16 @@ function answeredBy(
     default:
       return answer satisfies never;
   }
+}
+
+/** Is the grant good for a claim at this moment? */
+function granted(state: ClaimState, view: ClaimView, rules: ClaimRules, now: number): ClaimStep {
+  if (view.silenceMs > rules.windowMs) return lost(state, tooLate(view, rules));
+  if (now >= state.giveUpAt) return lost(state, 'the lease gave no answer in time');
+  if (state.heldUntil - now >= rules.holdMs) return { state, effects: [] };
+  const why = 'the grant came too late to be held long enough';
+  const retry = again({ ...state, mayHold: false }, why, undefined, now);
+  return { state: retry.state, effects: [{ kind: 'give-back' }, ...retry.effects] };
 }
 
 function again(state: ClaimState, why: string, retryInMs: number | undefined, now: number): ClaimStep {

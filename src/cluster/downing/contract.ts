@@ -28,8 +28,8 @@ export type DowningDecision = ReadonlySet<string>;
 /** A lease outside of all sides that decides which one of them goes on. How it works is said at `LeaseMajority`. */
 export interface SplitArbiter {
   readonly lease: LeaseFactory;
-  /** Of the lease; the same on all nodes. */
-  readonly leaseName: string;
+  /** Of the lease; the same on all nodes. Undefined: from the name of the cluster. */
+  readonly leaseName: string | undefined;
   /** How much later than the side that leads the others ask. */
   readonly minorityDelayMs: number;
   /** How long a side goes on asking. */

@@ -10,7 +10,7 @@ import { counts, decideBy, weigh, withRole } from './weigh.ts';
 export interface LeaseMajorityOptions {
   /** `EtcdLease.factory({ endpoints })` and so on; not the quorum lease, whose voters are the members themselves. */
   readonly lease: LeaseFactory;
-  /** The name of the lease, the same on every node and of no other cluster. Default `singlet-downing`. */
+  /** The name of the lease, the same on every node and of no other cluster. Default: the cluster's name and `-downing`. */
   readonly leaseName?: string;
   /**
    * How much later than the side with the majority another one asks. The majority's hosts go on for as long without an
@@ -71,14 +71,20 @@ export class LeaseMajority implements DowningStrategy {
   /** @throws OptionsError */
   constructor(options: LeaseMajorityOptions) {
     checkOptions(family, options, optionRules);
-    const { lease, leaseName = 'singlet-downing', minorityDelayMs = 5_000, acquireTimeoutMs = 5_000, role } = options;
+    const { lease, leaseName, minorityDelayMs = 5_000, acquireTimeoutMs = 5_000, role } = options;
     if (lease === undefined) throw new OptionsError(family, 'lease', lease, 'must be given');
     this.#role = role;
-    const common = { leaseName, minorityDelayMs, acquireTimeoutMs };
-    this.parameters = { ...common, ...(role === undefined ? {} : { role }) };
+    this.parameters = {
+      minorityDelayMs,
+      acquireTimeoutMs,
+      ...(leaseName === undefined ? {} : { leaseName }),
+      ...(role === undefined ? {} : { role }),
+    };
     this.arbiter = {
-      ...common,
       lease,
+      leaseName,
+      minorityDelayMs,
+      acquireTimeoutMs,
       leads: (members, side) => this.#leads(members, side),
       times: (timing) => claimTimes(timing, minorityDelayMs, acquireTimeoutMs),
     };

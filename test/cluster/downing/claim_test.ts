@@ -135,6 +135,16 @@ describe('R92: a claim', () => {
     assertEquals([outcomeOf(never.state), never.state.why?.includes('not been heard at all')], ['lost', true]);
   });
 
+  test('a grant counts when it is acted on: a process that stood still since then has none', () => {
+    const slept = new Run().settled(0).answer(100, held(60_000));
+    assertEquals(outcomeOf(slept.state), 'granted');
+    assertEquals(outcomeOf(slept.settled(40_000, { ...majority, silenceMs: 40_000 }).state), 'lost');
+    assertEquals(slept.take().at(-1), 'give-back');
+    const briefly = new Run().settled(0).answer(100, held(22_000));
+    briefly.take();
+    assertEquals([outcomeOf(briefly.settled(2_000).state), briefly.take()], [undefined, ['give-back', 'wake 2500']]);
+  });
+
   test('who begins or ceases to ask for its side, or to lead, starts anew', () => {
     const run = new Run().settled(0, passive).settled(1_000, majority);
     assertEquals(run.take(), ['wake 20000', 'ask 1', 'wake 6000']);

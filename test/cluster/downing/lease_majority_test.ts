@@ -142,7 +142,7 @@ describe('the options of LeaseMajority', () => {
     );
     const text = fingerprint(options({}));
     for (
-      const part of ['downing=lease-majority', 'downing.leaseName=singlet-downing', 'downing.minorityDelayMs=5000']
+      const part of ['downing=lease-majority', 'downing.minorityDelayMs=5000']
     ) {
       assert(text.includes(part), text);
     }
