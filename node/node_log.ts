@@ -1,23 +1,12 @@
 /** The log of the ready-made node: one line per message, all on the error output, so that the other holds the node's line only. */
 import type { Logger, LogLevel } from '../src/actor/environment.ts';
-import { LevelLogger } from '../src/actor/logger.ts';
+import { fieldsText, LevelLogger } from '../src/actor/logger.ts';
 
 export function nodeLogger(level: LogLevel, write: (line: string) => void = (line) => console.error(line)): Logger {
   return new LevelLogger(level, (severity, message, fields) => {
-    const details = fields === undefined ? '' : ` ${detailText(fields)}`;
+    const details = fields === undefined ? '' : ` ${fieldsText(fields, false)}`;
     write(plain(`${new Date().toISOString()} ${severity.toUpperCase()} ${message}${details}`));
   });
-}
-
-function detailText(fields: Readonly<Record<string, unknown>>): string {
-  try {
-    return JSON.stringify(fields, (_key, value: unknown) => {
-      if (value instanceof Error) return `${value.name}: ${value.message}`;
-      return typeof value === 'bigint' ? String(value) : value;
-    });
-  } catch {
-    return '(fields that cannot be shown)';
-  }
 }
 
 /** Nothing that came from outside may start a new line or move a terminal's cursor. */

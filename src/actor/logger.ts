@@ -38,13 +38,24 @@ export class LevelLogger implements Logger {
   }
 }
 
-/** Writes to the console. Default level `warn`. */
+/** Writes to the console, one line for each message, its fields as JSON. Default level `warn`. */
 export function consoleLogger(level: LogLevel = 'warn'): Logger {
   return new LevelLogger(level, (severity, message, fields) => {
-    const line = `${new Date().toISOString()} ${severity.toUpperCase()} ${message}`;
-    if (fields === undefined) console[severity](line);
-    else console[severity](line, fields);
+    const details = fields === undefined ? '' : ` ${fieldsText(fields)}`;
+    console[severity](`${new Date().toISOString()} ${severity.toUpperCase()} ${message}${details}`);
   });
+}
+
+/** Fields on one line; errors with their stacks, as far as `stacks` says. */
+export function fieldsText(fields: Fields, stacks = true): string {
+  try {
+    return JSON.stringify(fields, (_key, value: unknown) => {
+      if (value instanceof Error) return stacks && value.stack ? value.stack : `${value.name}: ${value.message}`;
+      return typeof value === 'bigint' ? String(value) : value;
+    });
+  } catch {
+    return '(fields that cannot be shown)';
+  }
 }
 
 /** The same log, but one that throws loses the record and does not fail who logs. */

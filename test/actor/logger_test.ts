@@ -4,6 +4,7 @@ import type { LogLevel } from '../../src/actor/environment.ts';
 import {
   consoleLogger,
   errorFields,
+  fieldsText,
   LevelLogger,
   messageKind,
   prefixLogger,
@@ -49,6 +50,18 @@ describe('logger', () => {
   test('the console log is quiet below warn by default', () => {
     assertEquals(consoleLogger().level, 'warn');
     assertEquals(consoleLogger('error').level, 'error');
+  });
+
+  test('fields are one line, whatever they are', () => {
+    const error = new TypeError('two\nlines');
+    const text = fieldsText({ a: 1, big: 5n, error });
+    assertEquals(text.split('\n').length, 1);
+    assertStringIncludes(text, '{"a":1,"big":"5","error":"');
+    assertStringIncludes(text, 'TypeError: two');
+    assertEquals(fieldsText({ error }, false), '{"error":"TypeError: two\\nlines"}');
+    const cycle: Record<string, unknown> = {};
+    cycle['self'] = cycle;
+    assertEquals(fieldsText(cycle), '(fields that cannot be shown)');
   });
 
   test('the kind of a message never shows its content', () => {

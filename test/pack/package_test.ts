@@ -1,6 +1,16 @@
 /** The published package: packed from a copy of the working tree, installed elsewhere, used from JavaScript and TypeScript. */
 import { execFile } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import process from 'node:process';
 import { after, before, describe, test } from 'node:test';
@@ -132,6 +142,10 @@ describe('the published package', () => {
     } finally {
       await registry.stop();
     }
+  });
+
+  test('is as small as the docs say', () => {
+    assert(statSync(`${work}/${tarball}`).size < 700_000, String(statSync(`${work}/${tarball}`).size));
   });
 
   test('has the command line tool, and no script that runs on installing', async () => {
