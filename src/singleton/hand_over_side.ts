@@ -26,6 +26,8 @@ const chunkWindow = 4;
 /** State on its way to one asker; the answer follows the last chunk. */
 interface Transfer {
   readonly to: Asker;
+  /** Of the instance that left it. */
+  readonly epoch: number;
   readonly chunks: readonly Uint8Array[];
   /** Chunks handed to the link. */
   sent: number;
@@ -34,6 +36,8 @@ interface Transfer {
 }
 
 export class HandOverSide {
+  /** Pieces of state that came in, ever. */
+  chunks = 0;
   readonly #name: string;
   readonly #node: MembershipNode;
   readonly #manager: ManagerShell;
@@ -41,6 +45,8 @@ export class HandOverSide {
   readonly #assemblies = new Map<string, StateAssembly>();
   readonly #broken = new Map<string, number>();
   readonly #transfers = new Map<string, Transfer>();
+  /** By uid: the epoch of the result that was handed over to it, whole. */
+  readonly #handed = new Map<string, number>();
 
   constructor(name: string, node: MembershipNode, manager: ManagerShell, relay: Relay) {
     this.#name = name;
@@ -49,10 +55,15 @@ export class HandOverSide {
     this.#relay = relay;
   }
 
+  /** The process is gone for good. What it got a part of only, it cannot have started from. */
   forget(uid: string): void {
     this.#assemblies.delete(uid);
     this.#broken.delete(uid);
+    const transfer = this.#transfers.get(uid);
     this.#transfers.delete(uid);
+    const partOnly = transfer !== undefined && this.#handed.get(uid) !== transfer.epoch;
+    this.#handed.delete(uid);
+    if (partOnly) this.#manager.feed({ kind: 'withdrawn', uid, nonce: transfer.to.nonce });
   }
 
   get #now(): number {
@@ -75,7 +86,8 @@ export class HandOverSide {
     this.#transfers.delete(to.uid);
     const finish = (): void => this.#sendAnswer(to, verdict, state, bytes);
     if (!bytes) return finish();
-    const transfer: Transfer = { to, chunks: chunksOf(bytes), sent: 0, lastAt: this.#now, finish };
+    const epoch = verdict.kind === 'handed-over' ? verdict.result.epoch : 0;
+    const transfer: Transfer = { to, epoch, chunks: chunksOf(bytes), sent: 0, lastAt: this.#now, finish };
     this.#transfers.set(to.uid, transfer);
     this.#send(transfer, chunkWindow);
   }
@@ -94,6 +106,7 @@ export class HandOverSide {
   }
 
   #sendAnswer(to: Asker, verdict: Verdict, state: ManagerState, bytes: Uint8Array | null): void {
+    if (verdict.kind === 'handed-over') this.#handed.set(to.uid, verdict.result.epoch);
     const endedAt = verdict.kind === 'handed-over' ? verdict.result.endedAt : this.#now;
     const message = answerEnvelope({
       name: this.#name,
@@ -117,6 +130,7 @@ export class HandOverSide {
 
   onChunk(peer: Speaker, envelope: Envelope): void {
     const { nonce, index, bytes } = readChunk(envelope);
+    this.chunks += 1;
     const { phase } = this.#manager.state;
     if (phase.kind !== 'becoming-host' || phase.attempt.nonce !== nonce) return;
     let assembly = this.#assemblies.get(peer.uid);

@@ -41,7 +41,7 @@ export class Singleton {
   readonly relay: Relay;
   readonly #port: SingletonPort;
   readonly #side: HostSide;
-  readonly #handOver: HandOverSide;
+  readonly handOver: HandOverSide;
 
   /** With `before`, the ref and what its senders have buffered are taken over. */
   constructor(name: string, port: SingletonPort, before?: Singleton) {
@@ -51,9 +51,9 @@ export class Singleton {
     this.manager = new ManagerShell(name, {
       system,
       node,
-      sendRequest: (to, nonce, epoch, via) => this.#handOver.request(to, nonce, epoch, via),
+      sendRequest: (to, nonce, epoch, via) => this.handOver.request(to, nonce, epoch, via),
       sendWithdraw: (to, nonce) => this.relay.send(to, withdrawEnvelope(name, nonce)),
-      sendAnswer: (to, verdict, state) => this.#handOver.answer(to, verdict, state),
+      sendAnswer: (to, verdict, state) => this.handOver.answer(to, verdict, state),
       acknowledge: (stream, prefix, others) => this.#side.acknowledge(stream, prefix, others),
       resume: (stream) => this.#side.resume(stream),
       wantsFlush: () => this.#side.bookFlush(),
@@ -62,7 +62,7 @@ export class Singleton {
       leaveDone: () => port.leaveDone(),
     }, before?.manager.state);
     this.relay = new Relay(name, node, (uid) => this.manager.feed({ kind: 'reached', uid }));
-    this.#handOver = new HandOverSide(name, node, this.manager, this.relay);
+    this.handOver = new HandOverSide(name, node, this.manager, this.relay);
     this.#side = new HostSide({
       name,
       node,
@@ -112,7 +112,7 @@ export class Singleton {
   /** A member is gone for good: nothing of its streams or transfers is needed any more. */
   onMemberGone(uid: string): void {
     this.#side.forget(uid);
-    this.#handOver.forget(uid);
+    this.handOver.forget(uid);
     this.relay.forget(uid);
   }
 
@@ -156,11 +156,11 @@ export class Singleton {
       case codes.handOverWithdraw:
         return this.manager.feed({ kind: 'withdrawn', uid: peer.uid, nonce: readWithdraw(envelope).nonce });
       case codes.handOverAnswer:
-        return this.#handOver.onAnswer(peer, envelope);
+        return this.handOver.onAnswer(peer, envelope);
       case codes.stateChunk:
-        return this.#handOver.onChunk(peer, envelope);
+        return this.handOver.onChunk(peer, envelope);
       case codes.stateMore:
-        return this.#handOver.onMore(peer, envelope);
+        return this.handOver.onMore(peer, envelope);
     }
   }
 }

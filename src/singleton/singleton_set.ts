@@ -191,8 +191,11 @@ export class SingletonSet {
   #onChange(changes: readonly MemberChange[]): void {
     for (const change of changes) {
       if (change.kind === 'self-removed') return change.rejoin === true ? this.#suspend() : this.end();
-      if (change.kind === 'member' && change.member.status === 'removed') {
-        for (const singleton of this.#singletons.values()) singleton.onMemberGone(change.member.uid);
+      if (change.kind !== 'member') continue;
+      const { uid, status, terminated } = change.member;
+      for (const singleton of this.#singletons.values()) {
+        if (status === 'removed') singleton.onMemberGone(uid);
+        else if (terminated) singleton.handOver.forget(uid);
       }
     }
     this.#batch(() => {

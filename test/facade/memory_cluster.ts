@@ -13,7 +13,9 @@ export interface MemoryNode {
 
 export class MemoryCluster {
   readonly environment: ManualEnvironment = new ManualEnvironment({ seed: 7 });
-  readonly network: MemoryNetwork = new MemoryNetwork({ environment: this.environment });
+  /** One-way, between any two nodes. */
+  delayMs = 0;
+  readonly network: MemoryNetwork = new MemoryNetwork({ environment: this.environment, delayMs: () => this.delayMs });
   readonly nodes: MemoryNode[] = [];
   #port = 100;
 
