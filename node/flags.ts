@@ -12,6 +12,7 @@ export interface NodeFlags {
   readonly secret: string | undefined;
   readonly secretFile: string | undefined;
   readonly token: string | undefined;
+  readonly tokenFile: string | undefined;
   readonly form: boolean;
   readonly logLevel: LogLevel;
   /** Where jobs are kept. Without one they die with the host in a crash. */
@@ -34,13 +35,15 @@ const valued: ReadonlySet<string> = new Set([
   'secret',
   'secret-file',
   'token',
+  'token-file',
   'log-level',
   'journal',
   'postgres',
 ]);
 
-/** The name of the environment variable that is read when no secret is given. */
+/** The names of the environment variables that are read when no secret, or no token, is given. */
 export const secretVariable = 'SINGLET_SECRET';
+export const tokenVariable = 'SINGLET_TOKEN';
 
 export const helpText = `A node of a Singlet cluster that hosts the job scheduler when it is its turn.
 
@@ -53,7 +56,8 @@ export const helpText = `A node of a Singlet cluster that hosts the job schedule
   --name NAME          name of the cluster (default singlet)
   --secret TEXT        shared secret of the cluster; needed beyond loopback (shows in the process list)
   --secret-file FILE   reads the secret from a file (Deno: add --allow-read=FILE)
-  --token TEXT         bearer token of /jobs and of operations (default: derived from the secret)
+  --token TEXT         bearer token of /jobs and of operations (default: derived from the secret; shows in the process list)
+  --token-file FILE    reads the token from a file (Deno: add --allow-read=FILE)
   --form               form a cluster at once when no seed answers, without the others' consent
   --journal DIR        keeps jobs in this directory, for nodes of one machine that all name it
                        (Deno: add --allow-read=DIR --allow-write=DIR)
@@ -64,8 +68,9 @@ export const helpText = `A node of a Singlet cluster that hosts the job schedule
 With --journal or --postgres, the same on every node, an accepted job is kept: each run is made exactly once over planned
 moves and at least once over crashes, where a run in flight is made again under its number. Without, jobs outlive planned
 moves only.
-Without --token, the token is what this prints: ${tokenRecipe}
-Environment: ${secretVariable} is the secret when neither flag is given (Deno: add --allow-env=${secretVariable}).
+Without a token, it is what this prints: ${tokenRecipe}
+Environment: ${secretVariable} and ${tokenVariable} are secret and token when no flag gives them (Deno: add
+--allow-env=${secretVariable},${tokenVariable}).
 Signals: SIGTERM and SIGINT leave the cluster, a second one exits at once.
 Exit codes: 0 left, 1 stopped by the cluster or by an error, 2 wrong flags.`;
 
@@ -121,6 +126,9 @@ function settings(given: ReadonlyMap<string, string>): FlagsResult {
   if (given.has('secret') && given.has('secret-file')) {
     return wrong('--secret-file: must not be given together with --secret');
   }
+  if (given.has('token') && given.has('token-file')) {
+    return wrong('--token-file: must not be given together with --token');
+  }
   const store = storeOf(given);
   if (typeof store === 'string') return wrong(store);
   return {
@@ -134,6 +142,7 @@ function settings(given: ReadonlyMap<string, string>): FlagsResult {
       secret: given.get('secret'),
       secretFile: given.get('secret-file'),
       token: given.get('token'),
+      tokenFile: given.get('token-file'),
       form: given.has('form'),
       logLevel,
       ...(store === undefined ? {} : { store }),

@@ -7,7 +7,7 @@ import { type ActorRef, ActorSystem, type Logger } from '../src/mod.ts';
 import { isLoopbackHost } from '../src/transport/address.ts';
 import { ListenError } from '../src/transport/errors.ts';
 import type { Runtime } from '../src/transport/runtime.ts';
-import { helpText, type NodeFlags, parseFlags, secretVariable } from './flags.ts';
+import { helpText, type NodeFlags, parseFlags, secretVariable, tokenVariable } from './flags.ts';
 import { DurableJobScheduler } from './durable_job_scheduler.ts';
 import type { JobCommand, JobReply } from './job_messages.ts';
 import { JobScheduler, jobSchedulerOptions } from './job_scheduler.ts';
@@ -50,12 +50,13 @@ export async function main(runtime: Runtime): Promise<void> {
 
 async function run(runtime: Runtime, flags: NodeFlags): Promise<void> {
   const secret = await secretOf(runtime, flags);
-  const token = flags.token ?? (secret === undefined ? undefined : await tokenOf(secret));
+  const given = await givenToken(runtime, flags);
+  const token = given ?? (secret === undefined ? undefined : await tokenOf(secret));
   const log = nodeLogger(flags.logLevel);
   const openStores = await storesOf(flags, log);
   const system = ActorSystem.create('node', { logger: log });
   const found: Found = { cluster: undefined, leaving: false, stopLooking: new AbortController() };
-  const open = flags.token === undefined && isLoopbackHost(flags.host);
+  const open = given === undefined && isLoopbackHost(flags.host);
   const options = optionsOf(flags, secret, token).withHttp((app) => {
     return (app as Hono).route(
       '/',
@@ -136,20 +137,28 @@ function leaveOnSignal(runtime: Runtime, log: Logger, found: Found): void {
   });
 }
 
-async function secretOf(runtime: Runtime, flags: NodeFlags): Promise<string | undefined> {
-  if (flags.secretFile === undefined) return flags.secret ?? runtime.environmentVariable(secretVariable);
+async function secretOf(runtime: Runtime, { secret, secretFile }: NodeFlags): Promise<string | undefined> {
+  if (secretFile !== undefined) return await hidden(runtime, '--secret-file', secretFile);
+  return secret ?? runtime.environmentVariable(secretVariable);
+}
+
+/** The token that was asked for; undefined where none was. */
+async function givenToken(runtime: Runtime, { token, tokenFile }: NodeFlags): Promise<string | undefined> {
+  if (tokenFile !== undefined) return await hidden(runtime, '--token-file', tokenFile);
+  return token ?? runtime.environmentVariable(tokenVariable);
+}
+
+async function hidden(runtime: Runtime, flag: string, file: string): Promise<string> {
   let text: string;
   try {
-    text = await runtime.readTextFile(flags.secretFile);
+    text = await runtime.readTextFile(file);
   } catch (error) {
-    throw new FlagError(
-      `--secret-file ${flags.secretFile}: cannot be read: ${error instanceof Error ? error.message : error}`,
-    );
+    throw new FlagError(`${flag} ${file}: cannot be read: ${error instanceof Error ? error.message : error}`);
   }
   // Editors end a file with a line break, which nobody means to be part of the secret.
-  const secret = text.replace(/\r?\n$/, '');
-  if (secret === '') throw new FlagError(`--secret-file ${flags.secretFile}: is empty`);
-  return secret;
+  const content = text.replace(/\r?\n$/, '');
+  if (content === '') throw new FlagError(`${flag} ${file}: is empty`);
+  return content;
 }
 
 function optionsOf(flags: NodeFlags, secret: string | undefined, token: string | undefined): ClusterOptions {

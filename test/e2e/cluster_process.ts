@@ -36,13 +36,18 @@ export class Scene {
   readonly #processes: NodeProcess[] = [];
   readonly #receivers: Receiver[] = [];
 
-  spawn(runtime: RuntimeName, flags: readonly string[] = [], env: Readonly<Record<string, string>> = {}): NodeProcess {
+  spawn(
+    runtime: RuntimeName,
+    flags: readonly string[] = [],
+    env: Readonly<Record<string, string>> = {},
+    permissions = permissionsFor(flags),
+  ): NodeProcess {
     const process = new NodeProcess({
       runtime,
       program: this.program,
       flags,
       env,
-      denoPermissions: permissionsFor(flags),
+      denoPermissions: permissions,
     });
     this.#processes.push(process);
     return process;

@@ -26,6 +26,7 @@ describe('flags of the ready-made node', () => {
       secret: undefined,
       secretFile: undefined,
       token: undefined,
+      tokenFile: undefined,
       form: false,
       logLevel: 'warn',
     });
@@ -62,7 +63,19 @@ describe('flags of the ready-made node', () => {
     assertEquals(parseFlags(['--port', '1', '--help']).kind, 'help');
     assertEquals(parseFlags(['-h']).kind, 'help');
     for (
-      const name of ['host', 'port', 'seeds', 'roles', 'name', 'secret', 'secret-file', 'token', 'form', 'log-level']
+      const name of [
+        'host',
+        'port',
+        'seeds',
+        'roles',
+        'name',
+        'secret',
+        'secret-file',
+        'token',
+        'token-file',
+        'form',
+        'log-level',
+      ]
     ) {
       assertStringIncludes(helpText, `--${name} `);
     }
@@ -90,6 +103,7 @@ describe('flags of the ready-made node', () => {
     assertStringIncludes(line('--roles', 'a,,b'), '--roles: must');
     assertStringIncludes(line('--log-level', 'loud'), '--log-level loud: must be one of debug');
     assertStringIncludes(line('--secret', 'a', '--secret-file', 'b'), '--secret-file: must not');
+    assertStringIncludes(line('--token', 'a', '--token-file', 'b'), '--token-file: must not');
   });
 
   test('what was typed cannot break the line or flood it', () => {
