@@ -22,6 +22,7 @@ export class EventBook {
   readonly statistics = { eventsWanted: 0, eventsAcknowledged: 0, recoveries: 0, staleRecoveries: 0 };
   readonly #world: World;
   readonly #books = new Map<string, Book>();
+  readonly #recovered = new WeakSet<object>();
 
   constructor(world: World) {
     this.#world = world;
@@ -31,9 +32,9 @@ export class EventBook {
     return [...this.#books.keys()];
   }
 
-  /** Who recovered last; undefined before the first recovery. */
-  lastRecovered(id: string): object | undefined {
-    return this.#of(id).lastRecovered;
+  /** Whether `instance` has its state. Another one may have claimed the history since: its next write will tell it. */
+  hasRecovered(instance: object): boolean {
+    return this.#recovered.has(instance);
   }
 
   /** Somebody is about to write these. */
@@ -70,6 +71,7 @@ export class EventBook {
     const book = this.#of(id);
     const [epoch, order] = book.lastRank;
     this.statistics.recoveries++;
+    this.#recovered.add(instance);
     if (rank[0] < epoch || (rank[0] === epoch && rank[1] < order)) {
       this.statistics.staleRecoveries++;
       return this.#compare(id, 1, events);

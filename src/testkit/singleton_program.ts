@@ -194,7 +194,9 @@ export class SingletonRun implements ProgramRun {
       if (living.length !== 1) {
         return `${living.length} instances of ${name}${living.map(({ process }) => ` ${process.name}`).join('')}`;
       }
-      if (persistent === true && this.disks?.book.lastRecovered(name) !== living[0]) return `${name} has not recovered`;
+      if (persistent === true && this.disks?.book.hasRecovered(living[0] as Instance) === false) {
+        return `${name} has not recovered`;
+      }
       for (const [process, node] of this.#nodes) {
         const host = node.hostOf(name);
         const actual = living[0]?.process.host.address;

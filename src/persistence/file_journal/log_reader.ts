@@ -9,6 +9,8 @@ import type { Place } from './log_index.ts';
 import { decodeRecord, type LogRecord } from './record.ts';
 import { recordHeaderBytes } from './segment_format.ts';
 
+/** Bytes that are read at once: few at first in each file, twice as many each time that its reader goes on. */
+const firstWindowBytes = 16 * 1024;
 const windowBytes = 256 * 1024;
 
 type Events = Extract<LogRecord, { kind: 'events' }>;
@@ -21,6 +23,7 @@ export class LogReader {
   #file: FileHandle | undefined = undefined;
   #window: Uint8Array = new Uint8Array(0);
   #windowAt = 0;
+  #nextWindow = firstWindowBytes;
 
   constructor(files: LogFiles, codec: Codec) {
     this.#files = files;
@@ -75,10 +78,12 @@ export class LogReader {
       this.#window = new Uint8Array(0);
       this.#file = await this.#files.openSegment(segment);
       this.#segment = segment;
+      this.#nextWindow = firstWindowBytes;
     }
     const offset = start - this.#windowAt;
     if (offset >= 0 && offset + wanted <= this.#window.length) return this.#window.subarray(offset, offset + wanted);
-    const target = new Uint8Array(Math.max(wanted, windowBytes));
+    const target = new Uint8Array(Math.max(wanted, this.#nextWindow));
+    this.#nextWindow = Math.min(windowBytes, 2 * this.#nextWindow);
     const count = await (this.#file as FileHandle).read(target, start);
     this.#window = target.subarray(0, count);
     this.#windowAt = start;
