@@ -68,6 +68,10 @@ class Guardian extends Actor<unknown> {
   }
 }
 
+/**
+ * Where actors live: it spawns them, delivers their messages, and ends them. `ActorSystem.create(name)` makes one; a cluster is
+ * joined with it.
+ */
 export class ActorSystem {
   readonly name: string;
   readonly environment: Environment;

@@ -67,6 +67,7 @@ export class MemoryLeaseStore implements LeaseStore {
 const family = 'MemoryLease';
 const renewalFloorMs = 100;
 
+/** A lease among the nodes of one process: for tests, and to learn with. */
 export class MemoryLease extends StoreLease {
   /** @throws OptionsError */
   constructor(store: MemoryLeaseStore, settings: LeaseSettings, environment: Environment = realEnvironment()) {

@@ -100,6 +100,18 @@ describe('code', () => {
     }
   });
 
+  test('the API reference can be made', async () => {
+    const { 'docs:api': command } = manifest.scripts;
+    const output = `${root}/.tmp/api`;
+    const [, ...args] = command.replace(/--output=\S+/, `--output=${output}`).split(' ');
+    const targets = args.filter((arg: string) => arg.endsWith('.ts'));
+    const entries = Object.values<{ default?: string }>(manifest.exports).flatMap(({ default: path }) => path ?? []);
+    for (const target of targets) assert(entries.includes(`./${target}`), `${target} is no entry point`);
+    await promisify(execFile)(`${root}/node_modules/.bin/deno`, args, { cwd: root });
+    assert(existsSync(`${output}/index.html`));
+    rmSync(output, { recursive: true, force: true });
+  });
+
   for (const runtime of ['bun', 'deno', 'node'] as const) {
     test(`the ten lines of the README run on ${runtime}`, () => runTenLines(runtime));
   }
@@ -240,11 +252,17 @@ describe('what pages say', () => {
     const readme = texts.get('README.md')!;
     assert(readme.split('\n').length < 250);
     assert(/!\[[^\]]+\]\(docs\/pictures\//.test(readme));
-    const index = readFileSync(`${root}/llms.txt`, 'utf8');
-    for (const page of pages.filter((path) => path.startsWith('docs/'))) {
-      assert(readme.includes(`](${page})`), `README.md has no link to ${page}`);
-      assert(index.includes(`](${page})`), `llms.txt has no link to ${page}`);
+    const reached = new Set(['README.md']);
+    for (const page of reached) {
+      const folder = page.includes('/') ? page.slice(0, page.lastIndexOf('/') + 1) : '';
+      for (const { target } of linksOf(page, texts.get(page) ?? '')) {
+        if (/\.md(?:#|$)/.test(target) && !/^[a-z]+:/.test(target)) {
+          reached.add(new URL(target, `file:///${folder}`).pathname.slice(1));
+        }
+      }
     }
+    for (const page of pages) assert(reached.has(page) || !page.startsWith('docs/'), `no link leads to ${page}`);
+    const index = readFileSync(`${root}/llms.txt`, 'utf8');
     for (const link of linksOf('llms.txt', index)) assert(existsSync(`${root}/${link.target}`), link.target);
   });
 
