@@ -27,7 +27,8 @@ export async function callerGate(
   runtime: Runtime | undefined,
 ): Promise<CallerGate | undefined> {
   const grants = options.callers.reveal();
-  if (grants.length === 0 || runtime === undefined) return undefined;
+  // Another transport than that of WebSockets takes callers by itself, or none.
+  if (grants.length === 0 || runtime === undefined || options.transport !== undefined) return undefined;
   const keys = await TokenKeys.import(grants.map(({ tokens }) => tokens));
   return new CallerGate({ runtime, environment: system.environment, clusterName: options.name, keys });
 }

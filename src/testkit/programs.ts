@@ -1,10 +1,17 @@
 /** The programs that `npm run sim` can run. */
+import { callerProgram } from './caller_program.ts';
 import { membershipProgram } from './membership_program.ts';
 import { singletonProgram, strictSingletonProgram } from './singleton_program.ts';
 import type { Program } from './program.ts';
 import { spawnProgram } from './spawn_program.ts';
 
-const programs: readonly Program[] = [singletonProgram, strictSingletonProgram, spawnProgram, membershipProgram];
+const programs: readonly Program[] = [
+  singletonProgram,
+  strictSingletonProgram,
+  callerProgram,
+  spawnProgram,
+  membershipProgram,
+];
 
 export function programNames(): string[] {
   return programs.map((program) => program.name);

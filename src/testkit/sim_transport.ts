@@ -3,6 +3,7 @@ import type { Cancel } from '../actor/environment.ts';
 import { limits } from '../limits.ts';
 import type {
   Address,
+  CallerGateEvents,
   DialFailure,
   DialReason,
   Link,
@@ -36,6 +37,7 @@ export class SimTransport implements Transport {
   readonly secret: string;
   #seedAnswer: () => SeedAnswer | undefined;
   #events: TransportEvents | undefined;
+  #callers: CallerGateEvents | undefined;
   #ends = new Set<SimEnd>();
   #dials = new Map<SimEnd, (outcome: Link | DialFailure) => void>();
 
@@ -130,6 +132,20 @@ export class SimTransport implements Transport {
   /** Called by the network when the listener dies under the process. */
   listenerDied(): void {
     this.#soon(() => this.#events?.listenerLost('the listening socket failed'));
+  }
+
+  serveCallers(events: CallerGateEvents): void {
+    this.#callers = events;
+  }
+
+  /** Who takes callers here, while this process listens. */
+  get callers(): CallerGateEvents | undefined {
+    return this.#events && this.#callers;
+  }
+
+  /** The ends that `stop` closes. */
+  get ends(): Set<SimEnd> {
+    return this.#ends;
   }
 
   // What the ends of this transport's connections call.

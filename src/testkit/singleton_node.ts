@@ -63,7 +63,7 @@ export class SingletonNode {
     const uid = `${Math.floor(process.random.next() * 46_656).toString(36).padStart(3, '0')}-${sender(process)}`;
     const { address } = process.host;
     const roles = run.settings.nodes.get(address)?.roles ?? [];
-    const { leases, arbiter, downing } = run.settings;
+    const { leases, arbiter, downing, callers } = run.settings;
     const options = resolveClusterOptions({
       ...simulatedNode(process).settings,
       name: 'sim',
@@ -71,6 +71,7 @@ export class SingletonNode {
       roles,
       downing: arbiter === undefined ? downing : arbiterOf(arbiter, run.leaseBackend, process),
       ...(leases === undefined ? {} : { leaseVoters: leases.voters, leaseMaxTtlMs: leases.maxTtlMs }),
+      ...(callers === undefined ? {} : { callers }),
     }, { systemName: 'sim', log: environment.log });
     const assembly = await assemble(system, options, uid);
     const node = new SingletonNode(run, process, assembly);

@@ -1,4 +1,5 @@
 /** The simulator's program for the whole thing: real nodes with singletons, a load on them, and the witnesses. */
+import type { CallerGrant } from '../cluster/caller_grants.ts';
 import type { Address } from '../transport/contract.ts';
 import { DiskLoad } from './disk_load.ts';
 import { type Instance, InstanceRegistry, type LeaseRules } from './instance_registry.ts';
@@ -51,15 +52,16 @@ export class SingletonRun implements ProgramRun {
   #rules: MembershipRules;
   #numbering = new NumberingRule();
   #sides: SidesRule | undefined;
-  #leaving = new Set<string>();
+  /** Senders that end of their own accord. */
+  readonly leaving = new Set<string>();
   /** Where a node that lost a heal was told to come back: its next process asks there as well. */
   #via = new Map<Address, readonly Address[]>();
   #nextAudit = 0;
 
-  constructor(context: RunContext, forks: 'count' | 'fail') {
+  constructor(context: RunContext, forks: 'count' | 'fail', callers?: readonly CallerGrant[]) {
     this.#context = context;
     this.random = context.random;
-    this.settings = drawSettings(context);
+    this.settings = { ...drawSettings(context), ...(callers === undefined ? {} : { callers }) };
     this.leaseBackend = new LeaseBackend(context.world);
     const { world, profile } = context;
     this.disks = profile.disks === true ? new DiskLoad(world, new Prng(`${world.seed}/disks`)) : undefined;
@@ -100,7 +102,7 @@ export class SingletonRun implements ProgramRun {
     if (node === undefined) return false;
     if (!this.settings.plannedOnly) return true;
     const stays = [...this.#nodes].filter(([other, { membership }]) =>
-      other !== process && !this.#leaving.has(sender(other)) && membership.view().self.status === 'up'
+      other !== process && !this.leaving.has(sender(other)) && membership.view().self.status === 'up'
     );
     return node.membership.view().self.status === 'up' && stays.length > 0;
   }
@@ -108,7 +110,7 @@ export class SingletonRun implements ProgramRun {
   async leave(process: SimProcess): Promise<void> {
     const node = this.#nodes.get(process);
     if (node === undefined) return;
-    this.#leaving.add(sender(process));
+    this.leaving.add(sender(process));
     node.stopLoad();
     await node.leave();
   }
@@ -227,7 +229,7 @@ export class SingletonRun implements ProgramRun {
     const from = stream.slice(0, stream.indexOf('>'));
     return {
       atLeastOnce: kind?.atLeastOnce === true && !this.settings.plannedOnly,
-      exact: this.settings.plannedOnly && !this.#leaving.has(from),
+      exact: this.settings.plannedOnly && !this.leaving.has(from),
       unordered: kind?.stashes !== undefined,
       sidesLive: this.settings.sidesLive,
     };

@@ -1,4 +1,5 @@
 /** What one run of the singleton program draws: who starts what, with which roles, seeds, strategy and leases. */
+import type { CallerGrant } from '../cluster/caller_grants.ts';
 import type { DowningOption } from '../cluster/downing/mod.ts';
 import type { Address } from '../transport/contract.ts';
 import { type ArbiterLoad, drawArbiter, drawLeases, everySideLives, type LeaseLoad } from './lease_load.ts';
@@ -22,6 +23,8 @@ export interface RunSettings {
   readonly arbiter: ArbiterLoad | undefined;
   /** Mean time between two messages of one sender to one singleton. */
   readonly tellEveryMs: number;
+  /** Who may call from outside. */
+  readonly callers?: readonly CallerGrant[];
 }
 
 /** From the seed. */
