@@ -12,7 +12,7 @@ describe('programs', () => {
   });
 
   for (const profile of ['calm', 'scale', 'leave', 'crash', 'partition', 'pause', 'lease', 'mixed']) {
-    for (const name of ['singletons', 'spawn', 'membership']) {
+    for (const name of ['singletons', 'callers', 'spawn', 'membership']) {
       test(`S1–S5: ${name} keep every rule in profile ${profile}, and a seed means one run`, async () => {
         const options = { seed: 21, program: programNamed(name), profile, until: 30_000 };
         const first = await simulate(options);
