@@ -4,6 +4,7 @@ import { parseCommandLine } from '../../cli/arguments.ts';
 import { commands, commonFlags, remoteFlags } from '../../cli/commands.ts';
 import { parseJob } from '../../node/job_definition.ts';
 import { parseFlags } from '../../node/flags.ts';
+import { readFromCaller, readToCaller, readToHost } from '../../src/callers/messages.ts';
 import { decodeDigest, decodeGossip, encodeGossip } from '../../src/cluster/gossip_codec.ts';
 import type { Membership } from '../../src/cluster/membership_state.ts';
 import { step } from '../../src/cluster/membership.ts';
@@ -167,6 +168,9 @@ const readers: readonly ((envelope: Envelope) => unknown)[] = [
   tellOf,
   targetOf,
   terminatedOf,
+  readFromCaller,
+  readToCaller,
+  readToHost,
 ];
 
 const bases: readonly ((source: Source) => Envelope)[] = [
@@ -178,6 +182,7 @@ const bases: readonly ((source: Source) => Envelope)[] = [
     source,
   ) => [codes.handOverAnswer, 'counter', 'n', 1, 1, source.int(5), [2, 1, 'h:1', [['u', 3, [5]]], ['u']], 0, 3, 7],
   () => [codes.streamOpened, 'counter', 5, 4, 1, 3, 2, [4]],
+  (source) => [source.pick([codes.hello, codes.use, codes.told, codes.open]), 'h', 'counter', 1, 1, 0, false],
   () => [codes.tell, '/user/a', ['/user/b', 1], 'x', 0],
 ];
 

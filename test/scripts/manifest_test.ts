@@ -1,5 +1,6 @@
 import { describe, test } from 'node:test';
-import { assertEquals, assertThrows } from '@std/assert';
+import { assertEquals, assertMatch, assertThrows } from '@std/assert';
+import { readFileSync } from 'node:fs';
 import { publishedManifest, publishedPath } from '../../scripts/build/manifest.ts';
 
 const source = {
@@ -38,5 +39,37 @@ describe('the published package.json', () => {
   });
   test('keeps paths that are not TypeScript', () => {
     assertEquals(publishedPath('./package.json', true), './package.json');
+  });
+});
+
+describe('the supply chain', () => {
+  const read = (path: string) => JSON.parse(readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8'));
+  const manifest = read('package.json') as Record<string, Record<string, string>>;
+  const lock = read('package-lock.json') as {
+    packages: Record<string, { version?: string; hasInstallScript?: boolean }>;
+  };
+
+  test('S7: two dependencies, both pinned to one version', () => {
+    assertEquals(Object.keys(manifest['dependencies']!).sort(), ['cbor-x', 'hono']);
+    for (const [name, version] of Object.entries(manifest['dependencies']!)) {
+      assertMatch(version, /^\d+\.\d+\.\d+$/);
+      assertEquals(lock.packages[`node_modules/${name}`]?.version, version);
+    }
+  });
+
+  test('S7: nothing that runs at install, neither ours nor of what a user gets', () => {
+    const hooks = ['preinstall', 'install', 'postinstall', 'prepare', 'preprepare', 'postprepare'];
+    assertEquals(Object.keys(manifest['scripts']!).filter((name) => hooks.includes(name)), []);
+    const scripted = Object.entries(lock.packages).filter(([, each]) => each.hasInstallScript).map(([path]) => path);
+    // Two runtimes for the tests, and the optional native part of cbor-x, which is not allowed to and not needed.
+    assertEquals(scripted.sort(), ['node_modules/bun', 'node_modules/cbor-extract', 'node_modules/deno']);
+    assertEquals((manifest['allowScripts'] as Record<string, unknown>)['cbor-extract'], false);
+  });
+
+  test('S7: the native part of cbor-x is not loaded: nothing of it is in the code that runs', () => {
+    for (const file of ['src/wire/codec.ts']) {
+      const text = readFileSync(new URL(`../../${file}`, import.meta.url), 'utf8');
+      assertEquals(text.match(/from 'cbor-x[^']*'/g), ["from 'cbor-x/index-no-eval'"]);
+    }
   });
 });
