@@ -28,7 +28,10 @@ export abstract class Actor<T = unknown> {
   /** Before the first message. A throw or rejection is a failure like any other. */
   preStart(): void | Promise<void> {}
 
-  /** After the last message, when all children are gone. A throw is logged and changes nothing. */
+  /**
+   * After the last message, when all children are gone. A throw is logged and changes nothing. It runs for every instance that
+   * was constructed, also when its `preStart` failed: what that had opened before it threw is closed here.
+   */
   postStop(): void | Promise<void> {}
 
   /** On the instance that failed, before it is replaced. `message` is what it failed on, if any. Default: `postStop`. */

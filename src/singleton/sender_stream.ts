@@ -193,7 +193,8 @@ export class SenderStream {
       if (!flight.isSettled(seq)) {
         const repeat = seq < this.#repeatBelow;
         const outcome = this.#port.transmit(target, seq, flight.message(seq), flight.sender(seq), repeat);
-        if (typeof outcome !== 'number') return;
+        if (outcome === 'wait') return;
+        if (typeof outcome !== 'number') return this.#giveUp(seq, outcome);
         this.lastSentEpoch = target.epoch;
         this.#counts.resent += 1;
       }
@@ -203,6 +204,20 @@ export class SenderStream {
       if (!this.#sendNew(target, this.#pending.message(), this.#pending.sender())) return;
       this.#dropPending();
     }
+  }
+
+  /**
+   * Its sender has changed it since, and now it cannot be sent again. Once all before it are settled, it ends; the host goes
+   * on after it when the stream is opened again.
+   */
+  #giveUp(seq: number, { reason, detail }: Unsendable): void {
+    const flight = this.#inFlight;
+    if (seq !== flight.base) return;
+    const message = flight.message(seq);
+    const sender = flight.sender(seq);
+    flight.settle(seq);
+    this.#lose(message, sender, reason, detail);
+    this.closed();
   }
 
   /** True when the message is off this method's hands: sent, or ended as a dead letter. */

@@ -49,6 +49,30 @@ describe('start', () => {
     ]);
   });
 
+  test('postStop runs for an instance whose preStart threw, and not where a constructor did', async () => {
+    for (const failing of ['constructor', 'preStart']) {
+      const { env, system } = fixture();
+      const events: string[] = [];
+      class Opens extends Actor<string> {
+        constructor() {
+          super();
+          if (failing === 'constructor') throw new Error('no');
+        }
+        override preStart(): void {
+          events.push('opens');
+          throw new Error('half-way');
+        }
+        override postStop(): void {
+          events.push('closes');
+        }
+        override onReceive(): void {}
+      }
+      system.spawn(Opens, 'a', { supervisor: SupervisorStrategy.oneForOne({ decider: () => 'stop' }) });
+      await env.settle();
+      assertEquals(events, failing === 'constructor' ? [] : ['opens', 'closes']);
+    }
+  });
+
   test('a throw in the constructed hook is a failed start, and the instance is never used', () => {
     const { env, system } = fixture();
     const events: string[] = [];

@@ -6,6 +6,7 @@ import { limits } from '../../src/limits.ts';
 import { DeliveryHost, type Receipt } from '../../src/singleton/delivery_host.ts';
 import { SingletonKey } from '../../src/singleton/key.ts';
 import { SenderStream, type StreamPort } from '../../src/singleton/sender_stream.ts';
+import { seededRandom } from '../../src/testkit/manual_environment.ts';
 import { MemoryCluster } from '../facade/memory_cluster.ts';
 
 const mib = 1024 * 1024;
@@ -183,6 +184,31 @@ test('R141: a flood of 1 MiB messages to a slow host stays bounded on both ends,
   assert(letters > 50 && books.every(({ windowFull, bufferedBytes }) => windowFull > 0 && bufferedBytes === 0));
 });
 
+const leaves: readonly (() => unknown)[] = [
+  () => undefined,
+  () => null,
+  () => -0,
+  () => NaN,
+  () => 2n ** 70n,
+  () => 'äx€',
+  () => new Date(5),
+  () => new Uint8Array([1, 2, 3]),
+  () => new Float64Array([0.5]),
+  () => /a+/gi,
+  () => new URL('http://a/b'),
+];
+
+function randomValue(random: { next(): number }, depth: number): unknown {
+  const below = (count: number) => Math.floor(random.next() * count);
+  const kind = depth === 0 ? 4 : below(6);
+  const items = () => Array.from({ length: below(4) }, () => randomValue(random, depth - 1));
+  if (kind === 0) return items();
+  if (kind === 1) return new Map(items().map((item, at) => [at % 2 === 0 ? `k${at}` : at, item]));
+  if (kind === 2) return new Set(items());
+  if (kind === 3) return Object.fromEntries(items().map((item, at) => [`f${at}`, item]));
+  return leaves[below(leaves.length)]!();
+}
+
 class Keeper extends Actor<any> {
   static readonly singleton: SingletonKey<any> = SingletonKey.of<any>('keeper');
   static got: any[] = [];
@@ -228,6 +254,36 @@ describe('R150: a message does not depend on where the host is', () => {
       }
     });
   }
+
+  test('random messages arrive alike from the same node and from another, what occurs twice in them included', async () => {
+    Keeper.got = [];
+    const cluster = new MemoryCluster();
+    await cluster.grow(2);
+    const refs = cluster.nodes.map(({ cluster: { singleton } }) =>
+      singleton.start(Keeper, { localMessages: 'copied' })
+    );
+    const random = seededRandom(150);
+    const count = 300;
+    const told = Array.from({ length: count }, () => {
+      const twice = randomValue(random, 3);
+      return { once: randomValue(random, 4), twice, again: [twice, new Map([['k', twice]])] };
+    });
+    for (const message of told) {
+      refs[0]!.tell(message);
+      await cluster.until(() => Keeper.got.length % 2 === 1);
+      refs[1]!.tell(message);
+      await cluster.until(() => Keeper.got.length % 2 === 0);
+    }
+    assertEquals(Keeper.got.length, 2 * count);
+    for (const [at, message] of told.entries()) {
+      const [local, remote] = [Keeper.got[2 * at], Keeper.got[2 * at + 1]];
+      assertEquals(local, remote);
+      assertEquals(local, message);
+      for (const got of [local, remote]) {
+        assert(got !== message && Object.is(got.again[0], got.twice) && Object.is(got.again[1].get('k'), got.twice));
+      }
+    }
+  });
 
   test('also while nobody hosts: it is a dead letter at once', async () => {
     const cluster = new MemoryCluster();

@@ -297,3 +297,28 @@ test('FB-107, R60: a singleton that cannot start for two minutes is tried seldom
   assert(attempts <= 11, `${attempts} attempts`);
   assert(clock.now() - until < 37_000, `${clock.now() - until} ms later`);
 });
+
+test('S3: a message that its sender has changed into what cannot be sent is reported at the next move, and holds up nothing', async () => {
+  const scene = new Scene();
+  for (let n = 0; n < 3; n += 1) await scene.add();
+  const [first, second, third] = scene.nodes as [MemoryNode, MemoryNode, MemoryNode];
+  await scene.untilHost(first);
+  scene.workMs = 200;
+  const reasons: string[] = [];
+  third.system.deadLetters.subscribe(({ reason }) => reasons.push(reason));
+  scene.tell(third, 3);
+  const changing: Record<string, unknown> = {};
+  scene.ref(third).tell(changing as never);
+  scene.tell(third, 3);
+  await scene.cluster.pass(50);
+  changing['later'] = () => 1;
+  first.cluster.singleton.move('jobs', second.address);
+  await scene.untilHost(second);
+  await scene.cluster.until(() => scene.numbers().length === 6);
+  assertEquals(scene.numbers(), [0, 1, 2, 3, 4, 5]);
+  const { told, acknowledged, deadLettered, buffered } = third.cluster.singleton.find('jobs')!.proxy.stream.ledger();
+  await scene.cluster.pass(1_000);
+  assertEquals([reasons, told, acknowledged + deadLettered + buffered], [['unserializable'], 7, 7]);
+  scene.tell(third, 2);
+  await scene.cluster.until(() => scene.numbers().length === 8);
+});
