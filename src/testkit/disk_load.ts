@@ -23,8 +23,11 @@ export interface DiskSettings {
   readonly snapshotEvery: number;
   readonly keepSnapshots: number;
   readonly deleteEvents: boolean;
-  /** Whether a process may ask if another one exists. */
-  readonly asksForProcesses: boolean;
+  /**
+   * What a process learns of another one that has the lock: whether it exists, nothing, or that it is gone, be that so or
+   * not, as in containers that have one host name and processes of their own.
+   */
+  readonly life: 'known' | 'unknown' | 'mistaken';
 }
 
 /** Above all that a run can reach. */
@@ -142,7 +145,10 @@ export class DiskLoad {
           stopped = true;
         };
       },
-      lifeOf: ({ pid }) => this.settings.asksForProcesses && !exists(pid) ? 'gone' : 'unknown',
+      lifeOf: ({ pid }) => {
+        if (this.settings.life === 'mistaken') return 'gone';
+        return this.settings.life === 'known' && !exists(pid) ? 'gone' : 'unknown';
+      },
     };
   }
 }
@@ -158,6 +164,6 @@ function drawDisks(random: Prng): DiskSettings {
     snapshotEvery: random.pick([3, 10, 1_000_000]),
     keepSnapshots: random.integer(1, 2),
     deleteEvents: random.chance(0.5),
-    asksForProcesses: random.chance(0.5),
+    life: random.pick(['known', 'unknown', 'mistaken']),
   };
 }
