@@ -82,7 +82,7 @@ describe('the published package', () => {
     mkdirSync(user);
     const manifest = {
       type: 'module',
-      dependencies: { singlet: `file:../${tarball}` },
+      dependencies: { singlet: `file:../${tarball}`, '@opentelemetry/api': '^1.9.0' },
       overrides: { 'cbor-extract': '2.2.2' },
     };
     writeFileSync(`${user}/package.json`, JSON.stringify(manifest));
@@ -151,7 +151,10 @@ describe('the published package', () => {
   test('has the command line tool, and no script that runs on installing', async () => {
     assertStringIncludes(await shell(user, `${user}/node_modules/.bin/singlet`, '--help'), 'Exit codes:');
     const manifest = JSON.parse(readFileSync(`${user}/node_modules/singlet/package.json`, 'utf8'));
-    assertEquals([manifest.scripts, manifest.peerDependenciesMeta], [undefined, { postgres: { optional: true } }]);
+    assertEquals([manifest.scripts, manifest.peerDependenciesMeta], [undefined, {
+      '@opentelemetry/api': { optional: true },
+      postgres: { optional: true },
+    }]);
   });
 
   test('publint finds nothing', { skip: noTools }, async () => {
