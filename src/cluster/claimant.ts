@@ -127,6 +127,7 @@ export class Claimant {
       asks: claimantOf(situation) === selfUid,
       leads: this.#arbiter.leads(members, side),
       silenceMs: this.#silenceMs(),
+      heldUntil: this.#lease.deadline,
     };
   }
 
@@ -163,9 +164,7 @@ export class Claimant {
     try {
       // What this node may still have from a claim before is replaced by a new term.
       this.#lease.abandon();
-      answer = await this.#lease.acquire()
-        ? { kind: 'granted', heldUntil: this.#lease.deadline }
-        : { kind: 'denied', retryInMs: this.#lease.retryInMs };
+      answer = await this.#lease.acquire() ? { kind: 'granted' } : { kind: 'denied', retryInMs: this.#lease.retryInMs };
     } catch (error) {
       answer = { kind: 'failed', why: error instanceof Error ? error.message : String(error) };
     }

@@ -11,7 +11,7 @@ import { Alarm } from './alarm.ts';
 import type { HostGate } from './contract.ts';
 import { heardEveryMs } from './downing/lease_majority.ts';
 import { acknowledged, emptyGate, gateDeadline, type GateState, graceDeadline, retained } from './gate.ts';
-import { answered, type HeardState, lastHeardOfAll, longestSilenceMs, nobodyHeard, seen, silenceMs } from './heard.ts';
+import { answered, type HeardState, longestSilenceMs, nobodyHeard, seen, silenceMs } from './heard.ts';
 import { selfRecord } from './membership_state.ts';
 import type { NodeContext } from './node_context.ts';
 import { stableAfterMs } from './timing.ts';
@@ -20,6 +20,9 @@ import { isActive } from './transitions.ts';
 /** Pings whose answers may still count are remembered; older ones have passed the window. */
 const pingsKept = 64;
 
+/** Readings of two clocks that are taken one after the other differ by this without meaning anything, in milliseconds. */
+const clockSlackMs = 50;
+
 export class GateKeeper implements HostGate {
   #node: NodeContext;
   #state: GateState = emptyGate;
@@ -27,6 +30,8 @@ export class GateKeeper implements HostGate {
   /** Nobody on the other side of a split that this node sees is answered, where an arbiter is to decide about it. */
   #unanswered: ReadonlySet<string> = new Set();
   #deadline = Infinity;
+  /** How far the wall clock was ahead of the monotonic one when this node last looked. */
+  #ahead = Infinity;
   #hosting = false;
   #pinging = false;
   #foundClosed = false;
@@ -44,7 +49,8 @@ export class GateKeeper implements HostGate {
   }
 
   open(): boolean {
-    if (this.#node.environment.clock.now() < this.#deadline) return true;
+    if (this.#deadline === Infinity) return true;
+    if (this.#node.environment.clock.now() < this.#deadline && !this.#slept()) return true;
     this.#foundClosed = true;
     return false;
   }
@@ -52,6 +58,23 @@ export class GateKeeper implements HostGate {
   onOpen(run: () => void): Cancel {
     this.#listeners.add(run);
     return () => void this.#listeners.delete(run);
+  }
+
+  /**
+   * The wall clock ran ahead of the monotonic one: the machine was suspended, or the clock was set. What was heard before says
+   * nothing any more; with answers to new pings it goes on.
+   */
+  #slept(): boolean {
+    const { now, wall } = this.#instant();
+    if (wall - now <= this.#ahead + clockSlackMs) return false;
+    this.#ahead = wall - now;
+    this.#state = emptyGate;
+    this.#sent.clear();
+    if (this.#hosting) {
+      this.#deadline = this.#hostingDeadline();
+      this.#pings.at(now);
+    }
+    return true;
   }
 
   /** Closed for good. */
@@ -88,6 +111,7 @@ export class GateKeeper implements HostGate {
   /** The view may have changed. */
   refresh(): void {
     if (this.#ended) return;
+    if (!this.#slept()) this.#ahead = this.#node.environment.clock.wall() - this.#node.environment.clock.now();
     const { strategy, uid } = this.#node.settings;
     const hosting = strategy.gated !== false && selfRecord(this.#node.membership()).hosting.size > 0;
     const pinging = hosting || strategy.arbiter !== undefined;
@@ -119,7 +143,8 @@ export class GateKeeper implements HostGate {
     const { arbiter } = strategy;
     if (arbiter === undefined || deadline === Infinity) return deadline;
     const graceMs = arbiter.minorityDelayMs * (1 - 2 * driftBound);
-    const last = lastHeardOfAll(this.#heard, members, self);
+    const at = this.#instant();
+    const last = at.now - longestSilenceMs(this.#heard, members, self, at);
     return Math.max(deadline, graceDeadline(arbiter, members, uid, acks, gateWindowMs, graceMs, last));
   }
 

@@ -31,13 +31,6 @@ export function answered(state: HeardState, uid: string, sentAt: Instant): Heard
   return new Map(state).set(uid, { seen: known.seen, answered: sentAt });
 }
 
-/** The monotonic time at which the member that has been silent longest was last heard; -Infinity if one never was. */
-export function lastHeardOfAll(state: HeardState, members: readonly Member[], self: Member): number {
-  let last = Infinity;
-  for (const member of othersOf(members, self)) last = Math.min(last, heardAt(state, member, self)?.now ?? -Infinity);
-  return last;
-}
-
 /** For how long `member` has been silent, by whichever clock of this node ran further. */
 export function silenceMs(state: HeardState, member: Member, self: Member, at: Instant): number {
   const last = heardAt(state, member, self);

@@ -1,6 +1,6 @@
 import { describe, test } from 'node:test';
 import { assertEquals, assertStrictEquals } from '@std/assert';
-import { answered, lastHeardOfAll, longestSilenceMs, nobodyHeard, seen } from '../../src/cluster/heard.ts';
+import { answered, longestSilenceMs, nobodyHeard, seen } from '../../src/cluster/heard.ts';
 import { membersOf } from './downing/members.ts';
 
 const at = (now: number, wall = now + 1_000_000) => ({ now, wall });
@@ -11,7 +11,6 @@ describe('since when a member has been silent', () => {
   const state = answered(answered(seen(nobodyHeard, membersOf(four), 'B', at(0)), 'A', at(400)), 'C', at(700));
 
   test('the one that has been silent longest counts; down ones do not', () => {
-    assertEquals(lastHeardOfAll(state, membersOf(four), who(four, 'B')), 400);
     assertEquals(longestSilenceMs(state, membersOf(four), who(four, 'B'), at(1_000)), 600);
     assertEquals(longestSilenceMs(nobodyHeard, membersOf('A Bd'), who('A Bd', 'A'), at(1_000)), 0);
   });
@@ -21,7 +20,6 @@ describe('since when a member has been silent', () => {
     assertEquals(longestSilenceMs(fresh, membersOf('A B C'), who('A B C', 'B'), at(300)), Infinity);
     const heardA = answered(fresh, 'A', at(250));
     assertEquals(longestSilenceMs(heardA, membersOf('A B C'), who('A B C', 'B'), at(300)), 200);
-    assertEquals(lastHeardOfAll(heardA, membersOf('A B C'), who('A B C', 'B')), 100);
   });
 
   test('a suspend counts, where only the wall clock shows it; a wall clock that is set back does not', () => {

@@ -20,11 +20,12 @@ export interface ClaimView {
   readonly leads: boolean;
   /** How long the member that has been silent longest has been so. */
   readonly silenceMs: number;
+  /** Until when the lease is held here, monotonic, by whichever clock of this node ran further; -Infinity while it is not. */
+  readonly heldUntil: number;
 }
 
 export type ClaimAnswer =
-  /** The lease is held here until `heldUntil`, monotonic. */
-  | { readonly kind: 'granted'; readonly heldUntil: number }
+  | { readonly kind: 'granted' }
   | { readonly kind: 'denied'; readonly retryInMs: number | undefined }
   | { readonly kind: 'failed'; readonly why: string };
 
@@ -38,8 +39,6 @@ export interface ClaimState {
   readonly request: number;
   /** A request was made, and not denied: the backend may have granted it, whatever was heard of that. */
   readonly mayHold: boolean;
-  /** Of a grant: until when it is held, monotonic. */
-  readonly heldUntil: number;
   /** Of the phase, or of the last answer that was no grant. */
   readonly why: string | undefined;
 }
@@ -70,7 +69,6 @@ export const noClaim: ClaimState = {
   giveUpAt: Infinity,
   request: 0,
   mayHold: false,
-  heldUntil: -Infinity,
   why: undefined,
 };
 
@@ -159,7 +157,7 @@ function answeredBy(
   if (state.phase !== 'asking' || state.request !== request) return { state, effects: [] };
   switch (answer.kind) {
     case 'granted':
-      return granted({ ...state, phase: 'granted', heldUntil: answer.heldUntil }, view, rules, now);
+      return granted({ ...state, phase: 'granted' }, view, rules, now);
     case 'denied':
       return again({ ...state, mayHold: false }, 'another side holds the lease', answer.retryInMs, now);
     case 'failed':
@@ -173,7 +171,7 @@ function answeredBy(
 function granted(state: ClaimState, view: ClaimView, rules: ClaimRules, now: number): ClaimStep {
   if (view.silenceMs > rules.windowMs) return lost(state, tooLate(view, rules));
   if (now >= state.giveUpAt) return lost(state, 'the lease gave no answer in time');
-  if (state.heldUntil - now >= rules.holdMs) return { state, effects: [] };
+  if (view.heldUntil - now >= rules.holdMs) return { state, effects: [] };
   const why = 'the grant came too late to be held long enough';
   const retry = again({ ...state, mayHold: false }, why, undefined, now);
   return { state: retry.state, effects: [{ kind: 'give-back' }, ...retry.effects] };

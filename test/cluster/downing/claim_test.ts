@@ -15,15 +15,17 @@ import {
 } from '../../../src/cluster/downing/claim.ts';
 
 const rules: ClaimRules = { minorityDelayMs: 2_000, acquireTimeoutMs: 5_000, windowMs: 20_000, holdMs: 21_000 };
-const majority: ClaimView = { asks: true, leads: true, silenceMs: 5_000 };
+const majority: ClaimView = { asks: true, leads: true, silenceMs: 5_000, heldUntil: -Infinity };
 const minority: ClaimView = { ...majority, leads: false };
 const passive: ClaimView = { ...majority, asks: false };
-const held = (until: number): ClaimAnswer => ({ kind: 'granted', heldUntil: until });
+/** A grant, and until when it is held then. */
+const held = (until: number) => ({ kind: 'granted' as const, heldUntil: until });
 
 /** Runs events at times; gives back what the machine is like and what it has asked for since. */
 class Run {
   state: ClaimState = noClaim;
   effects: string[] = [];
+  heldUntil = -Infinity;
   at(now: number, event: ClaimEvent): this {
     const step = stepClaim(this.state, event, rules, now);
     this.state = step.state;
@@ -31,10 +33,20 @@ class Run {
     return this;
   }
   settled(now: number, view = majority): this {
-    return this.at(now, { kind: 'settled', view });
+    return this.at(now, { kind: 'settled', view: this.#seen(view) });
   }
-  answer(now: number, answer: ClaimAnswer, view = majority): this {
-    return this.at(now, { kind: 'answer', request: this.state.request, answer, view });
+  answer(now: number, answer: ClaimAnswer | ReturnType<typeof held>, view = majority): this {
+    this.heldUntil = 'heldUntil' in answer ? answer.heldUntil : this.heldUntil;
+    const event = {
+      kind: 'answer',
+      request: this.state.request,
+      answer: { ...answer },
+      view: this.#seen(view),
+    } as const;
+    return this.at(now, event);
+  }
+  #seen(view: ClaimView): ClaimView {
+    return { ...view, heldUntil: this.heldUntil };
   }
   get phase(): string {
     return this.state.phase;
@@ -109,7 +121,12 @@ describe('R92: a claim', () => {
     assertEquals(run.at(100, { kind: 'unsettled' }).take(), ['give-back']);
     run.settled(4_000);
     assertEquals(run.take(), ['ask 2', 'wake 9000']);
-    run.at(4_100, { kind: 'answer', request: 1, answer: held(60_000), view: majority });
+    run.at(4_100, {
+      kind: 'answer',
+      request: 1,
+      answer: { kind: 'granted' },
+      view: { ...majority, heldUntil: 60_000 },
+    });
     assertEquals(outcomeOf(run.state), undefined);
     run.answer(4_200, held(60_000));
     assertEquals([outcomeOf(run.state), run.at(4_300, { kind: 'unsettled' }).take()], ['granted', ['give-back']]);
@@ -140,6 +157,9 @@ describe('R92: a claim', () => {
     assertEquals(outcomeOf(slept.state), 'granted');
     assertEquals(outcomeOf(slept.settled(40_000, { ...majority, silenceMs: 40_000 }).state), 'lost');
     assertEquals(slept.take().at(-1), 'give-back');
+    const suspended = new Run().settled(0).answer(100, held(60_000));
+    suspended.heldUntil = -Infinity;
+    assertEquals([outcomeOf(suspended.settled(200).state), suspended.take().at(-2)], [undefined, 'give-back']);
     const briefly = new Run().settled(0).answer(100, held(22_000));
     briefly.take();
     assertEquals([outcomeOf(briefly.settled(2_000).state), briefly.take()], [undefined, ['give-back', 'wake 2500']]);
@@ -152,9 +172,14 @@ describe('R92: a claim', () => {
   });
 
   test('whatever happens: asked for only when it may be, given back unless used, and decided within its bounds', () => {
-    const view = fc.record({ asks: fc.boolean(), leads: fc.boolean(), silenceMs: fc.constantFrom(0, 19_000, 25_000) });
+    const view = fc.record({
+      asks: fc.boolean(),
+      leads: fc.boolean(),
+      silenceMs: fc.constantFrom(0, 19_000, 25_000),
+      heldUntil: fc.constantFrom(-Infinity, 5_000, 30_000, 90_000),
+    });
     const answer = fc.oneof(
-      fc.record({ kind: fc.constant('granted' as const), heldUntil: fc.constantFrom(5_000, 30_000, 90_000) }),
+      fc.record({ kind: fc.constant('granted' as const) }),
       fc.record({ kind: fc.constant('denied' as const), retryInMs: fc.constantFrom(undefined, 50, 9_000) }),
       fc.record({ kind: fc.constant('failed' as const), why: fc.constant('x') }),
     );
@@ -184,7 +209,7 @@ describe('R92: a claim', () => {
           if (state.phase === 'granted' && before.phase !== 'granted') {
             if (next.kind !== 'answer' || next.answer.kind === 'denied') throw new Error('granted without a grant');
             if (next.view.silenceMs > rules.windowMs) throw new Error('granted too late');
-            if (next.answer.kind === 'granted' && next.answer.heldUntil - now < rules.holdMs) {
+            if (next.view.heldUntil - now < rules.holdMs) {
               throw new Error('granted for too short');
             }
           }
