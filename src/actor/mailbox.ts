@@ -13,7 +13,7 @@ const blockCapacity = 1_024;
  * taking a message allocates anything.
  */
 class Block {
-  slots: unknown[] = [];
+  readonly slots: unknown[];
   mask: number;
   head = 0;
   length = 0;
@@ -21,7 +21,8 @@ class Block {
 
   constructor(capacity: number) {
     this.mask = capacity - 1;
-    while (this.slots.length < capacity * stride) this.slots.push(undefined);
+    // Of exactly this size: an array that grows by itself keeps room for sixteen more.
+    this.slots = new Array<unknown>(capacity * stride).fill(undefined);
   }
 
   /** A block of twice the size with the same entries. */
