@@ -8,9 +8,7 @@ import { limits } from '../limits.ts';
 import { SingletonRef } from '../singleton/singleton_ref.ts';
 import { Codec } from '../wire/codec.ts';
 import type { WireRef } from '../wire/extension.ts';
-
-/** Schemes of refs between a caller and its cluster, in the place of a uid. */
-export const schemes = { receiver: 'receiver', singleton: 'singleton', nowhere: 'nowhere' } as const;
+import { schemes } from './schemes.ts';
 
 export interface BodyRefs {
   /** The receiver's name, for a ref of the caller that this codec serves. */

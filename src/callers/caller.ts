@@ -13,7 +13,6 @@ import type { Ledger } from '../singleton/sender_stream.ts';
 import type { DialFailure } from '../transport/contract.ts';
 import { DecodeError, FrameError } from '../wire/errors.ts';
 import { LeanCodec } from '../wire/lean_codec.ts';
-import { schemes } from './bodies.ts';
 import { CallerNode } from './caller_node.ts';
 import type { ConnectOptions } from './caller_options.ts';
 import { CallerStream } from './caller_stream.ts';
@@ -21,6 +20,7 @@ import { CallerConnection } from './connection.ts';
 import type { CallerDial } from './dial.ts';
 import type { ToCaller, Welcome } from './messages.ts';
 import { NowhereRef, Receiver } from './receiver.ts';
+import { schemes } from './schemes.ts';
 import { StallWatch } from './stall_watch.ts';
 
 /** `forbidden` and `host` concern one singleton. `refused`: a try to connect came to nothing. */

@@ -116,6 +116,45 @@ interface Browser {
   close(): Promise<void>;
 }
 
+function launch(): Promise<Browser> {
+  const { chromium } = tool<{ chromium: { launch(options: object): Promise<Browser> } }>('playwright-core');
+  return chromium.launch({ executablePath: browser, headless: true, args: browserFlags });
+}
+
+for (const runtime of ['bun', 'node'] as const) {
+  test(
+    `the chat room of the examples on ${runtime}: two pages hear each other`,
+    { skip: withoutBrowser },
+    scene(async (s) => {
+      s.program = 'examples/chat_room.ts';
+      const room = s.spawn(runtime, ['--serve']);
+      const url = await until('the room is open', 40_000, () => {
+        return room.stdout.find((line) => line.startsWith('open '))?.slice('open '.length);
+      });
+      const running = await launch();
+      try {
+        const pages = [await running.newPage(), await running.newPage()];
+        const problems: string[] = [];
+        for (const page of pages) {
+          page.on('pageerror', (error: Error) => problems.push(error.message));
+          await page.goto(url);
+          const state = `document.getElementById('state').textContent`;
+          await until('it is in', 20_000, async () => (await page.evaluate<string>(state)).startsWith('guest-'));
+        }
+        await pages[0]!.evaluate(`document.getElementById('text').value = 'hello';
+          document.getElementById('say').requestSubmit()`);
+        for (const page of pages) {
+          const lines = `document.getElementById('lines').textContent`;
+          await until('it is heard', 20_000, async () => (await page.evaluate<string>(lines)).endsWith(': hello'));
+        }
+        assertEquals(problems, []);
+      } finally {
+        await running.close();
+      }
+    }),
+  );
+}
+
 test(
   'R149: a page in Chromium calls, under a policy that forbids code from text',
   { skip: withoutBrowser },
@@ -129,8 +168,7 @@ test(
       response.end(isScript ? script : '<!doctype html><title>caller</title><script src="/page.js"></script>');
     });
     await new Promise<void>((resolve) => pages.listen(0, '127.0.0.1', () => resolve()));
-    const { chromium } = tool<{ chromium: { launch(options: object): Promise<Browser> } }>('playwright-core');
-    const running = await chromium.launch({ executablePath: browser, headless: true, args: browserFlags });
+    const running = await launch();
     try {
       const page = await running.newPage();
       const problems: string[] = [];

@@ -19,12 +19,14 @@ const expected: Readonly<Record<string, readonly string[]>> = {
     'crashes: seed 1: tickets: ticket 1 was given twice after: crash of n1',
     'crashes, fixed: no rule broken in 5 seeds',
   ],
+  chat_room: ['both hear Ada: true', 'both hear Bob after the move: true'],
   scheduled_task: ['runs: true hosts: 2 each due time once: true'],
 };
 
 /** What an example needs on Deno besides the network, as its own head says. */
 const denoPermissions: Readonly<Record<string, readonly string[]>> = {
   saga_coordinator: ['--allow-read', '--allow-write'],
+  chat_room: ['--allow-read'],
 };
 
 for (const [name, lines] of Object.entries(expected)) {

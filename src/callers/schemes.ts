@@ -1,0 +1,2 @@
+/** Schemes of refs between a caller and its cluster, in the place of a uid. */
+export const schemes = { receiver: 'receiver', singleton: 'singleton', nowhere: 'nowhere' } as const;
