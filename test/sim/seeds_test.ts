@@ -24,7 +24,8 @@ const slices = programs.flatMap((program, index) =>
 /** Membership alone has no leases, and is the same in their profiles as in `mixed`. */
 function countOf(program: string, profile: string, count: number): number {
   if (program === 'membership' && profile.startsWith('lease')) return 0;
-  if (program === 'callers') return counts[4] ?? 0;
+  // What leases add is between hosts and their backends, and has its seeds with members as senders.
+  if (program === 'callers') return profile.startsWith('lease') ? 0 : counts[4] ?? 0;
   return program === 'singletons' && profile === 'lease' ? counts[3] ?? count : count;
 }
 
