@@ -5,14 +5,18 @@
  *     npm run soak -- --what kills --rounds 50       SIGKILLs of the host: every message accounted, 0 doubled
  *     npm run soak -- --what churn --rounds 200      leaves, kills and joins: never two, says a registry outside
  *     npm run soak -- --what journal-kills --rounds 1500   SIGKILLs of writers of a file journal: what was acknowledged is there
+ *     npm run soak -- --what load --minutes 10 --runtime bun       one node, 1000 idle connections, 50000 messages/s: 0 lost,
+ *                                                              memory flat (its slope is printed)
  *
  * Options: --what a,b (default: the first three), --rounds N (default 1000, 50, 200 and 1500), --rate N (messages a second, all senders
- * together), --runtime mix|bun|deno|node, --seed N, --gap MS (bound on the 99th percentile of the gaps of planned moves,
+ * together), --runtime mix|bun|deno|node, --seed N, --minutes N and --connections N (load, default 10
+ * and 1000), --gap MS (bound on the 99th percentile of the gaps of planned moves,
  * default 250), --verbose (everything that is done and seen). Exit code 0: every promise held; 1: one was broken; 2: bad usage.
  */
 import process from 'node:process';
 import { parseArgs } from 'node:util';
 import type { RuntimeName } from '../demo/runtime_commands.ts';
+import { flood } from '../test/soak/flood.ts';
 import { journalKills } from '../test/soak/journal_kills.ts';
 import { soak, type TestName, tests } from '../test/soak/rounds.ts';
 
@@ -23,6 +27,8 @@ const defaults: Readonly<Record<TestName, { readonly rounds: number; readonly ra
 };
 const journalTest = 'journal-kills';
 const journalRounds = 1_500;
+const loadTest = 'load';
+const loadRate = 50_000;
 const allRuntimes: readonly RuntimeName[] = ['bun', 'deno', 'node'];
 
 class UsageError extends Error {}
@@ -37,14 +43,16 @@ function readChoice() {
       seed: { type: 'string' },
       gap: { type: 'string', default: '250' },
       verbose: { type: 'boolean', default: false },
+      minutes: { type: 'string', default: '10' },
+      connections: { type: 'string', default: '1000' },
     },
   });
   const what = values.what.split(',').map((name) => {
-    const test = [...tests, journalTest].find((candidate) => candidate === name);
+    const test = [...tests, journalTest, loadTest].find((candidate) => candidate === name);
     if (test === undefined) {
-      throw new UsageError(`--what ${name}: expected one of ${[...tests, journalTest].join(', ')}`);
+      throw new UsageError(`--what ${name}: expected one of ${[...tests, journalTest, loadTest].join(', ')}`);
     }
-    return test as TestName | typeof journalTest;
+    return test as TestName | typeof journalTest | typeof loadTest;
   });
   const only = allRuntimes.filter((name) => name === values.runtime);
   if (only.length === 0 && values.runtime !== 'mix') {
@@ -57,8 +65,31 @@ function readChoice() {
     rate: numberOf('rate', values.rate),
     seed: numberOf('seed', values.seed) ?? Math.floor(Math.random() * 2 ** 31),
     gapMs: numberOf('gap', values.gap)!,
+    minutes: positive('minutes', values.minutes),
+    connections: numberOf('connections', values.connections)!,
     verbose: values.verbose,
   };
+}
+
+function positive(option: string, text: string): number {
+  const value = Number(text);
+  if (!(value > 0)) throw new UsageError(`--${option} ${text}: expected a number above 0`);
+  return value;
+}
+
+/** How many promises were broken. */
+async function load(
+  options: { runtimes: readonly RuntimeName[]; rate: number; minutes: number; connections: number },
+): Promise<number> {
+  let broken = 0;
+  for (const runtime of new Set(options.runtimes)) {
+    console.log(`${loadTest}: ${runtime}, ${options.connections} connections, ${options.rate} messages/s`);
+    const result = await flood({ ...options, runtime, say: (text) => console.log(`  ${text}`) });
+    console.log(['', ...result.lines, ''].join('\n'));
+    for (const text of result.broken) console.log(`BROKEN  ${text}`);
+    broken += result.broken.length;
+  }
+  return broken;
 }
 
 function numberOf(option: string, text: string | undefined): number | undefined {
@@ -82,9 +113,13 @@ async function journals(options: { rounds: number; runtimes: readonly RuntimeNam
 }
 
 async function main(): Promise<number> {
-  const { what, runtimes, rounds, rate, seed, gapMs, verbose } = readChoice();
+  const { what, runtimes, rounds, rate, seed, gapMs, verbose, minutes, connections } = readChoice();
   let broken = 0;
   for (const test of what) {
+    if (test === loadTest) {
+      broken += await load({ runtimes, rate: rate ?? loadRate, minutes, connections });
+      continue;
+    }
     if (test === journalTest) {
       broken += await journals({ rounds: rounds ?? journalRounds, runtimes: [...new Set(runtimes)], seed });
       continue;

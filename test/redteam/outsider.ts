@@ -6,6 +6,7 @@ import { runtime } from '#runtime';
 import { ActorSystem } from '../../src/actor/system.ts';
 import { Cluster, ClusterOptions } from '../../src/facade/mod.ts';
 import { encodeHello, type Hello } from '../../src/transport/hello.ts';
+import type { WebSocketTransportOptions } from '../../src/transport/websocket_options.ts';
 import { WebSocketTransport } from '../../src/transport/websocket_transport.ts';
 import { frame, rawClient, upgradeRequest } from '../contract/raw_peer.ts';
 import { someSeedAnswer } from '../contract/transport_contract.ts';
@@ -91,7 +92,11 @@ export function raw(port: number, text: string | readonly string[], ms = 1_500):
   });
 }
 
-export function transportOf(uid: string, frameIntegrity: boolean): WebSocketTransport {
+export function transportOf(
+  uid: string,
+  frameIntegrity: boolean,
+  more: Partial<WebSocketTransportOptions> = {},
+): WebSocketTransport {
   return new WebSocketTransport({
     runtime,
     environment: localEnvironment(),
@@ -103,6 +108,7 @@ export function transportOf(uid: string, frameIntegrity: boolean): WebSocketTran
     frameIntegrity,
     acceptAnyAddress: true,
     seedAnswer: someSeedAnswer,
+    ...more,
   });
 }
 
