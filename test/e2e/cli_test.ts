@@ -91,7 +91,7 @@ test(
     const seen = await watching;
     assertEquals(seen.code, 0, seen.err);
     const kinds = seen.out.trim().split('\n').map((line) => JSON.parse(line).kind);
-    for (const kind of ['member-left', 'member-down', 'singleton-hosted', 'self-removed']) {
+    for (const kind of ['member-left', 'member-removed', 'singleton-hosted', 'self-removed']) {
       assert(kinds.includes(kind), kinds.join());
     }
     for (const { out, err } of printed) assertFalse(`${out}${err}`.includes(token));

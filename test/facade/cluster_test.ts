@@ -1,3 +1,4 @@
+import { Hono } from 'hono';
 import { describe, test } from 'node:test';
 import { assert, assertEquals, assertRejects, assertStringIncludes } from '@std/assert';
 import { OptionsError } from '../../src/actor/options.ts';
@@ -141,6 +142,15 @@ describe('HTTP', () => {
     assertEquals(await cluster.get(refs[0]!.ask('where')), second.address);
     await cluster.get(refs[0]!.ask('where'));
     assertEquals((await read('/cluster/singletons/counter')).body.lastHandOver.reason, 'planned');
+  });
+
+  test('its app can stand below a path of another server', async () => {
+    const cluster = new MemoryCluster();
+    const { cluster: node } = await cluster.join({ http: true });
+    const mine = new Hono().mount('/node', (request) => node.fetch(request));
+    const read = async (path: string) => await (await mine.request(path)).json();
+    assertEquals((await read('/node/cluster/members')).self, node.address);
+    assertEquals((await read('/node/cluster/nothing')).error.code, 'not-found');
   });
 
   test('every node tells of a move, and exactly one says that an instance runs on it', async () => {
