@@ -143,3 +143,37 @@ test('a storm of stops, starts and moves from all nodes: one or none at any time
     await scene.allHandled();
   }
 });
+
+test('R143: the gap of a move is a few round trips, also of moves right after each other, from any node to any', async () => {
+  const scene = new Scene();
+  for (let n = 0; n < 4; n += 1) await scene.add();
+  await scene.untilHost(scene.nodes[0]!);
+  scene.cluster.delayMs = 1;
+  const { random, clock } = scene.cluster.environment;
+  const any = () => scene.nodes[Math.floor(random.next() * scene.nodes.length)]!;
+  const gaps: number[] = [];
+  const last = { at: '', time: 0, seen: 0 };
+  const pass = async (ms: number) => {
+    for (let gone = 0; gone < ms; gone += 1) {
+      for (const node of scene.nodes.slice(0, 3)) scene.tell(node, 1);
+      await scene.cluster.environment.elapse(1);
+      for (const [what, at] of scene.lines.slice(last.seen)) {
+        if (typeof what !== 'number') continue;
+        if (last.at !== '' && last.at !== at) gaps.push(clock.now() - last.time);
+        Object.assign(last, { at, time: clock.now() });
+      }
+      last.seen = scene.lines.length;
+    }
+  };
+  await pass(50);
+  for (let round = 0; round < 40; round += 1) {
+    const by = any();
+    for (let moves = random.next() < 0.4 ? 3 : 1; moves > 0; moves -= 1) {
+      by.cluster.singleton.move('jobs', any().address);
+      await pass(Math.floor(random.next() * 6));
+    }
+    await pass(50);
+  }
+  assert(gaps.length > 25 && Math.max(...gaps) <= 10, `${gaps}`);
+  await scene.allHandled();
+});
