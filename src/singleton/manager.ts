@@ -9,6 +9,7 @@ import { Draft } from './manager_draft.ts';
 import {
   abandonAttempt,
   askAgain,
+  newAttempt,
   onAnswer,
   onHandOverTimeout,
   onLeaseDenied,
@@ -25,7 +26,7 @@ import {
   reconcileHosting,
 } from './manager_hosting.ts';
 import { beginStop, onRequest, onStopTimeout, onWithdrawn } from './manager_standing_down.ts';
-import type { Attempt, ManagerConfig, ManagerEvent, ManagerState, Phase, Step, TimerName } from './manager_state.ts';
+import type { ManagerConfig, ManagerEvent, ManagerState, Phase, Step, TimerName } from './manager_state.ts';
 
 export const defaultManagerConfig: ManagerConfig = {
   handOverTimeoutMs: 10_000,
@@ -177,7 +178,7 @@ function reconcile(draft: Draft): void {
     case 'idle':
     case 'younger':
       if (draft.shouldHost()) {
-        beginAttempt(draft);
+        draft.enter({ kind: 'becoming-host', attempt: newAttempt(draft) });
         reconcileAttempt(draft);
       } else {
         settle(draft);
@@ -213,20 +214,4 @@ function settle(draft: Draft): void {
   }
   const kind = state.started && view.self.status === 'up' ? 'younger' : 'idle';
   if (state.phase.kind !== kind) draft.enter({ kind });
-}
-
-function beginAttempt(draft: Draft): void {
-  const attempts = draft.state.attempts + 1;
-  draft.patch({ attempts });
-  const attempt: Attempt = {
-    nonce: `${draft.state.selfUid}/${attempts}`,
-    startedAt: draft.now,
-    replies: new Map(),
-    refusals: new Map(),
-    asked: new Set(),
-    reached: new Map(),
-    repeats: 0,
-    timedOut: false,
-  };
-  draft.enter({ kind: 'becoming-host', attempt });
 }

@@ -10,6 +10,24 @@ type Answer = Extract<ManagerEvent, { kind: 'answer' }>;
 /** Until a member that has refused is asked again; doubles up to `resendMs`. */
 const firstRetryMs = 10;
 
+/** With a nonce that no attempt of this node had before. */
+export function newAttempt(draft: Draft): Attempt {
+  const attempts = draft.state.attempts + 1;
+  draft.patch({ attempts });
+  return {
+    nonce: `${draft.state.selfUid}/${attempts}`,
+    startedAt: draft.now,
+    replies: new Map(),
+    refusals: new Map(),
+    asked: new Set(),
+    reached: new Map(),
+    custodians: new Set(),
+    doubted: false,
+    repeats: 0,
+    timedOut: false,
+  };
+}
+
 /** Everyone who could have an instance: all members but this one and those proven dead. */
 function couldHost(draft: Draft): Member[] {
   return draft.view.members.filter((member) => member.uid !== draft.state.selfUid && !member.terminated);
@@ -130,7 +148,9 @@ export function onAnswer(draft: Draft, answer: Answer): void {
       return verdict satisfies never;
   }
   const replies = new Map(phase.attempt.replies).set(answer.uid, reply);
-  draft.enter({ ...phase, attempt: { ...phase.attempt, replies } });
+  const { custodians: before } = phase.attempt;
+  const custodians = verdict.kind === 'handed-over' ? new Set([...before, answer.uid]) : before;
+  draft.enter({ ...phase, attempt: { ...phase.attempt, replies, custodians } });
   if (reply === 'refused' && phase.kind === 'becoming-host') askSooner(draft, answer.uid);
 }
 
@@ -156,7 +176,27 @@ function takeCustody(draft: Draft, result: HandOverResult): void {
   draft.keep({ ...kept, state: kept.state ?? result.state, offeredTo });
 }
 
+/**
+ * The result was offered to somebody who is no member any more. It may have given up before it went, and then the custodian
+ * knows by now, or hears of it in a moment: all are asked once more, under a new nonce, for what they say now.
+ */
+function askAnew(draft: Draft, attempt: Attempt): boolean {
+  const { kept, epochStarted, selfUid, phase } = draft.state;
+  if (phase.kind !== 'becoming-host' || attempt.doubted || !kept || kept.epoch < epochStarted) return false;
+  const gone = (uid: string) => uid !== selfUid && !draft.view.members.some((member) => member.uid === uid);
+  const stillKept = couldHost(draft).some(({ uid, status }) => attempt.custodians.has(uid) && status !== 'down');
+  if (!stillKept || !kept.offeredTo.some(gone)) return false;
+  draft.dropKept();
+  draft.enter({
+    kind: 'becoming-host',
+    attempt: { ...newAttempt(draft), startedAt: attempt.startedAt, doubted: true },
+  });
+  reconcileAttempt(draft);
+  return true;
+}
+
 function everybodyClear(draft: Draft, attempt: Attempt): void {
+  if (askAnew(draft, attempt)) return;
   if (!draft.state.config.lease) return start(draft, attempt, undefined);
   const phase = draft.state.phase;
   if (phase.kind === 'acquiring-lease') return;

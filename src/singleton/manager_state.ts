@@ -56,6 +56,10 @@ export interface Attempt {
   readonly asked: ReadonlySet<string>;
   /** By uid: when another member said last that it can reach it. */
   readonly reached: ReadonlyMap<string, number>;
+  /** uids that have handed a result over in this attempt. */
+  readonly custodians: ReadonlySet<string>;
+  /** They were asked once more, since the result had been offered to somebody who has gone. */
+  readonly doubted: boolean;
   /** How often those that gave no answer were asked again. */
   readonly repeats: number;
   readonly timedOut: boolean;

@@ -174,6 +174,34 @@ describe('becoming host', () => {
   });
 });
 
+test('S3: the result was offered to a member that gave up and left: its custodian is asked once more before it is given up', () => {
+  const result = (offeredTo: string[]): HandOverResult => ({
+    epoch: 5,
+    plannedSince: 5,
+    from: 'a:1',
+    watermarks: [],
+    state: new Uint8Array([1]),
+    endedAt: 0,
+    offeredTo,
+  });
+  const leaving = { ...a!, status: 'leaving' as const };
+  for (const [second, reason] of [[[], 'planned'], [['gone'], 'crash']] as const) {
+    const manager = managerOf('b', [leaving, b, c]);
+    manager.answer('c', clear);
+    const again = manager.answer('a', { kind: 'handed-over', result: result(['gone']) });
+    assertEquals(again.flatMap((one) => one.kind === 'request' ? [[one.to.uid, one.nonce]] : []), [
+      ['a', 'b/2'],
+      ['c', 'b/2'],
+    ]);
+    manager.answer('a', { kind: 'handed-over', result: result(['gone']) });
+    assertEquals(manager.state.phase.kind, 'becoming-host', 'an answer to the first question counts no more');
+    manager.answer('c', clear, 'b/2');
+    const effects = manager.answer('a', { kind: 'handed-over', result: result([...second]) }, 'b/2');
+    const start = effects.find((effect) => effect.kind === 'start-instance');
+    assertEquals(start?.report.reason, reason);
+  }
+});
+
 /** Notes the order of its hooks. */
 function hooked(lines: string[], state: Uint8Array | null, hooks: 'both' | 'half' | 'none') {
   return class Hooked extends Actor<string> {

@@ -23,6 +23,8 @@ const attempt = {
   refusals: new Map(),
   asked: new Set(['a', 'c']),
   reached: new Map(),
+  custodians: new Set<string>(),
+  doubted: false,
   repeats: 0,
   timedOut: false,
 };
