@@ -1,7 +1,14 @@
 /** Bun: `Bun.serve` with its own WebSockets, the global `WebSocket` as client. */
 /// <reference types="bun-types" />
 import type { ServerWebSocket } from 'bun';
-import type { DialOptions, Listener, ListenOptions, Runtime, UpgradeEndpoint } from '../../src/transport/runtime.ts';
+import type {
+  DialOptions,
+  Listener,
+  ListenOptions,
+  Runtime,
+  TlsOptions,
+  UpgradeEndpoint,
+} from '../../src/transport/runtime.ts';
 import { listenFailure } from '../shared/listen_failure.ts';
 import { ManagedSocket } from '../shared/managed_socket.ts';
 import { processMeans } from '../shared/process_means.ts';
@@ -57,6 +64,11 @@ async function listen(options: ListenOptions): Promise<Listener> {
   };
 }
 
+function serverTls({ cert, key, ca, clientCertificates }: TlsOptions) {
+  if (clientCertificates !== true) return { cert, key };
+  return { cert, key, requestCert: true, rejectUnauthorized: true, ...(ca === undefined ? {} : { ca }) };
+}
+
 function serve(options: ListenOptions, admitting: ListenOptions, sockets: SocketSet) {
   return Bun.serve<SocketData>({
     hostname: options.hostname,
@@ -67,7 +79,7 @@ function serve(options: ListenOptions, admitting: ListenOptions, sockets: Socket
     error: () => badRequest(),
     idleTimeout: httpIdleSeconds,
     maxRequestBodySize: httpBodyBytes,
-    ...(options.tls === undefined ? {} : { tls: { cert: options.tls.cert, key: options.tls.key } }),
+    ...(options.tls === undefined ? {} : { tls: serverTls(options.tls) }),
     fetch(request, server) {
       const path = pathOf(request.url);
       if (path === undefined) return badRequest();
@@ -124,7 +136,7 @@ function dial(options: DialOptions, done: Parameters<Runtime['dial']>[1]) {
   const init = {
     protocols: [options.subprotocol],
     perMessageDeflate: false,
-    ...(options.tls?.ca === undefined ? {} : { tls: { ca: options.tls.ca } }),
+    ...(options.tls === undefined ? {} : { tls: options.tls }),
   };
   const open = () => new (WebSocket as unknown as new (url: string, init: object) => WebSocketLike)(options.url, init);
   const terminate = (socket: WebSocketLike) => (socket as WebSocketLike & { terminate(): void }).terminate();
@@ -137,7 +149,7 @@ export const runtime: Runtime = {
   listen,
   dial,
   probe: probeTcp,
-  fetch: (url, init, tls) => fetch(url, { ...init, ...(tls?.ca === undefined ? {} : { tls: { ca: tls.ca } }) }),
+  fetch: (url, init, tls) => fetch(url, { ...init, ...(tls === undefined ? {} : { tls }) }),
   randomBytes: (length) => crypto.getRandomValues(new Uint8Array(length)),
   ...processMeans,
 };

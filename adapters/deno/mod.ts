@@ -1,5 +1,5 @@
 /** Deno: `Deno.serve` with upgraded sockets, a client of our own. Needs `--allow-net` and nothing else. */
-import type { Listener, ListenOptions, Runtime, TlsOptions } from '../../src/transport/runtime.ts';
+import type { ClientTls, Listener, ListenOptions, Runtime } from '../../src/transport/runtime.ts';
 import { listenFailure } from '../shared/listen_failure.ts';
 import { settledWithin, SocketSet } from '../shared/socket_set.ts';
 import { probeTcp } from '../shared/tcp_probe.ts';
@@ -115,7 +115,7 @@ function terminate(socket: WebSocketLike): void {
 
 /** An HTTP client that trusts `ca`, shared by every use of the same certificate. */
 let trusting: { readonly ca: string; readonly client: Deno.HttpClient } | undefined;
-function clientFor(tls: Pick<TlsOptions, 'ca'> | undefined): { client?: Deno.HttpClient } {
+function clientFor(tls: ClientTls | undefined): { client?: Deno.HttpClient } {
   if (tls?.ca === undefined) return {};
   if (trusting?.ca !== tls.ca) trusting = { ca: tls.ca, client: Deno.createHttpClient({ caCerts: [tls.ca] }) };
   return { client: trusting.client };

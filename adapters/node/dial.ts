@@ -51,7 +51,7 @@ function dialWs(ws: WsModule, options: DialOptions, done: (outcome: DialOutcome)
     socket = new ws.WebSocket(options.url, [options.subprotocol], {
       perMessageDeflate: false,
       maxPayload: options.maxFrameBytes,
-      ...(options.tls?.ca === undefined ? {} : { ca: options.tls.ca }),
+      ...options.tls,
     });
   } catch (error) {
     queueMicrotask(() => settle({ reason: 'other', detail: errorText(error) }));

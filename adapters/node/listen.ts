@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { WebSocket, WebSocketServer } from 'ws';
 import { ListenError } from '../../src/transport/errors.ts';
-import type { Listener, ListenOptions } from '../../src/transport/runtime.ts';
+import type { Listener, ListenOptions, TlsOptions } from '../../src/transport/runtime.ts';
 import { listenFailure } from '../shared/listen_failure.ts';
 import { settledWithin, SocketSet } from '../shared/socket_set.ts';
 import {
@@ -37,7 +37,7 @@ export async function listen(options: ListenOptions): Promise<Listener> {
   const handler = bridge.getRequestListener((request) => answer(admitting, request), { overrideGlobalObjects: false });
   const server = options.tls === undefined
     ? createServer(settings, handler)
-    : createSecureServer({ ...settings, cert: options.tls.cert, key: options.tls.key }, handler) as Server;
+    : createSecureServer({ ...settings, ...serverTls(options.tls) }, handler) as Server;
   const upgrader = new ws.WebSocketServer({
     noServer: true,
     clientTracking: false,
@@ -61,6 +61,11 @@ export async function listen(options: ListenOptions): Promise<Listener> {
       return closed;
     },
   };
+}
+
+function serverTls({ cert, key, ca, clientCertificates }: TlsOptions) {
+  if (clientCertificates !== true) return { cert, key };
+  return { cert, key, requestCert: true, rejectUnauthorized: true, ...(ca === undefined ? {} : { ca }) };
 }
 
 async function packages(options: ListenOptions) {

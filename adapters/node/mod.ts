@@ -15,7 +15,7 @@ export const runtime: Runtime = {
   probe: probeTcp,
   fetch: (url, init, tls) => {
     const secure = tls?.ca !== undefined && url.startsWith('https:');
-    return secure ? secureFetch(url, init, tls.ca ?? '') : fetch(url, init);
+    return secure ? secureFetch(url, init, tls) : fetch(url, init);
   },
   randomBytes: (length) => crypto.getRandomValues(new Uint8Array(length)),
   ...processMeans,

@@ -1,19 +1,24 @@
 /** The global `fetch` of Node takes no certificate authority; `node:https` does. Bodies are text. */
 import { request } from 'node:https';
 import { Readable } from 'node:stream';
+import type { ClientTls } from '../../src/transport/runtime.ts';
 
-export function secureFetch(url: string, init: RequestInit, ca: string): Promise<Response> {
+export function secureFetch(url: string, init: RequestInit, tls: ClientTls): Promise<Response> {
   return new Promise((resolve, reject) => {
     const headers = Object.fromEntries(new Headers(init.headers).entries());
     const signal = init.signal ?? undefined;
-    const outgoing = request(url, { method: init.method ?? 'GET', headers, ca, agent: false, signal }, (incoming) => {
-      const status = incoming.statusCode ?? 500;
-      const bodyless = status === 204 || status === 304;
-      const body = bodyless ? null : Readable.toWeb(incoming) as ReadableStream<Uint8Array<ArrayBuffer>>;
-      const answer = new Headers();
-      for (const [name, value] of Object.entries(incoming.headers)) answer.set(name, String(value));
-      resolve(new Response(body, { status, headers: answer }));
-    });
+    const outgoing = request(
+      url,
+      { method: init.method ?? 'GET', headers, ...tls, agent: false, signal },
+      (incoming) => {
+        const status = incoming.statusCode ?? 500;
+        const bodyless = status === 204 || status === 304;
+        const body = bodyless ? null : Readable.toWeb(incoming) as ReadableStream<Uint8Array<ArrayBuffer>>;
+        const answer = new Headers();
+        for (const [name, value] of Object.entries(incoming.headers)) answer.set(name, String(value));
+        resolve(new Response(body, { status, headers: answer }));
+      },
+    );
     outgoing.on('error', reject);
     outgoing.end(typeof init.body === 'string' ? init.body : undefined);
   });

@@ -36,7 +36,10 @@ export const settingRules: Rules<ClusterSettings> = {
   frameIntegrity: rules.boolean,
   rejoin: rules.boolean,
   reads: rules.oneOf('open', 'token'),
-  tls: rule('must have cert and key, and may have ca, each a PEM text (not a path)', isTls),
+  tls: rule(
+    'must have cert and key, and may have ca, each a PEM text (not a path), and clientCertificates: true, with ca',
+    isTls,
+  ),
   token: rule(
     `must be ${limits.secretMinChars} to ${limits.secretChars} visible ASCII characters without spaces`,
     (value) => isSecretText(value) && /^[\x21-\x7e]+$/.test(value),
@@ -133,8 +136,10 @@ function isSecretText(value: unknown): value is string {
 
 function isTls(value: unknown): boolean {
   if (typeof value !== 'object' || value === null) return false;
-  const { cert, key, ca, ...rest } = value as Record<string, unknown>;
+  const { cert, key, ca, clientCertificates, ...rest } = value as Record<string, unknown>;
   if (Object.keys(rest).length > 0) return false;
+  if (clientCertificates !== undefined && typeof clientCertificates !== 'boolean') return false;
+  if (clientCertificates === true && ca === undefined) return false;
   return [cert, key, ...(ca === undefined ? [] : [ca])].every((text) =>
     typeof text === 'string' && text.includes('-----BEGIN')
   );

@@ -9,7 +9,15 @@ export interface TlsOptions {
   readonly cert: string;
   readonly key: string;
   readonly ca?: string;
+  /**
+   * Whoever connects, nodes, operators and probes alike, must show a certificate that `ca` has signed; nodes show their own.
+   * Not on Deno, whose listener cannot ask for one. Default false.
+   */
+  readonly clientCertificates?: boolean;
 }
+
+/** What a client needs of it: whom to trust, and, where a listener asks, what to show. */
+export type ClientTls = Partial<Pick<TlsOptions, 'ca' | 'cert' | 'key'>>;
 
 /** A WebSocket after its upgrade, the same on every runtime and on both sides. Binary frames only. */
 export interface Socket {
@@ -61,7 +69,7 @@ export interface DialOptions {
   readonly subprotocol: string;
   readonly timeoutMs: number;
   readonly maxFrameBytes: number;
-  readonly tls?: Pick<TlsOptions, 'ca'>;
+  readonly tls?: ClientTls;
 }
 
 export interface Runtime {
@@ -75,7 +83,7 @@ export interface Runtime {
   ): Cancel;
   probe(host: string, port: number, timeoutMs: number, done: (outcome: ProbeOutcome) => void): Cancel;
   /** Web `fetch`, with a certificate authority of one's own where `tls.ca` is given. */
-  fetch(url: string, init: RequestInit, tls?: Pick<TlsOptions, 'ca'>): Promise<Response>;
+  fetch(url: string, init: RequestInit, tls?: ClientTls): Promise<Response>;
   /** From a cryptographically secure source. */
   randomBytes(length: number): Uint8Array<ArrayBuffer>;
   /** Calls back once per SIGTERM/SIGINT; a no-op where signals do not exist. */

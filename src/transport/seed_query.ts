@@ -3,7 +3,7 @@ import type { Cancel, Timers } from '../actor/environment.ts';
 import { limits } from '../limits.ts';
 import { parseAddress } from './address.ts';
 import type { DialFailure, SeedAnswer } from './contract.ts';
-import type { Runtime } from './runtime.ts';
+import type { ClientTls, Runtime } from './runtime.ts';
 
 export const seedPath = '/cluster/seed';
 
@@ -11,7 +11,7 @@ export interface SeedQuery {
   readonly url: string;
   readonly timeoutMs: number;
   readonly maxBytes: number;
-  readonly ca: string | undefined;
+  readonly tls: ClientTls | undefined;
 }
 
 /** `host:port` or an http(s) URL (whose path is kept as a prefix); undefined when it is neither. */
@@ -62,7 +62,7 @@ async function ask(
   signal: AbortSignal,
 ): Promise<SeedAnswer | DialFailure> {
   const init: RequestInit = { redirect: 'manual', signal, headers: { accept: 'application/json' } };
-  const response = await runtime.fetch(query.url, init, query.ca === undefined ? undefined : { ca: query.ca });
+  const response = await runtime.fetch(query.url, init, query.tls);
   const refuse = async (why: string): Promise<DialFailure> => {
     await response.body?.cancel().catch(() => {});
     return { reason: 'rejected', code: 'not-a-seed', detail: `${query.url}: ${why}` };

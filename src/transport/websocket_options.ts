@@ -66,7 +66,7 @@ export function checkOptions(options: WebSocketTransportOptions): CheckedOptions
   checkPort('port', port);
   if (options.advertisedPort !== undefined) checkPort('advertisedPort', options.advertisedPort);
   checkSecret(options.secret);
-  if (options.tls !== undefined) checkTls(options.tls);
+  if (options.tls !== undefined) checkTls(options.tls, options.runtime);
   if (options.frameIntegrity === true && options.secret === undefined) {
     bad('frameIntegrity', true, 'needs a secret, from which its keys are derived');
   }
@@ -124,12 +124,24 @@ function checkSecret(secret: Secret | undefined): void {
   }
 }
 
-function checkTls(tls: TlsOptions): void {
+function checkTls(tls: TlsOptions, runtime: Runtime): void {
   for (const field of ['cert', 'key'] as const) {
     if (typeof tls[field] === 'string' && tls[field].includes('-----BEGIN')) continue;
     throw new TransportOptionsError(`tls.${field}`, '(hidden)', 'certificate and key are both needed, as PEM text');
   }
   if (tls.ca !== undefined && !(typeof tls.ca === 'string' && tls.ca.includes('-----BEGIN'))) {
     throw new TransportOptionsError('tls.ca', '(hidden)', 'must be PEM text');
+  }
+  if (tls.clientCertificates !== true) return;
+  if (tls.ca === undefined) {
+    throw new TransportOptionsError(
+      'tls.clientCertificates',
+      true,
+      'needs tls.ca, which the certificates are checked with',
+    );
+  }
+  if (runtime.name === 'deno') {
+    const rule = 'is not possible on Deno, whose listener cannot ask for certificates; run all nodes on Bun or Node';
+    throw new TransportOptionsError('tls.clientCertificates', true, rule);
   }
 }

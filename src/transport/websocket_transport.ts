@@ -18,7 +18,7 @@ import type {
 import { nodeHandshake, rejectCloseCodes } from './handshake.ts';
 import { nonceBytes, protocolVersion, type Side } from './hello.ts';
 import { RefusalLog } from './refusal_log.ts';
-import type { Listener, Socket } from './runtime.ts';
+import type { ClientTls, Listener, Socket, TlsOptions } from './runtime.ts';
 import { importSecret, type SecretKeys } from './secret_keys.ts';
 import { brokenSealCode, sealBytes } from './sealed_socket.ts';
 import { querySeed, seedPath, seedUrl } from './seed_query.ts';
@@ -121,7 +121,7 @@ export class WebSocketTransport implements Transport {
       subprotocol,
       timeoutMs: limits.dialMs,
       maxFrameBytes: limits.frameBytes + sealBytes,
-      ...(tls?.ca === undefined ? {} : { tls: { ca: tls.ca } }),
+      ...(tls?.ca === undefined ? {} : { tls: clientTls(tls) }),
     }, (outcome) => {
       if ('reason' in outcome) {
         const failure = { ...outcome, code: outcome.reason };
@@ -157,7 +157,12 @@ export class WebSocketTransport implements Transport {
     }
     url.hostname = dialledHost(url.hostname, url.protocol === 'https:');
     let cancel: Cancel = () => {};
-    const query = { url: url.href, timeoutMs: limits.dialMs, maxBytes: limits.seedAnswerBytes, ca: tls?.ca };
+    const query = {
+      url: url.href,
+      timeoutMs: limits.dialMs,
+      maxBytes: limits.seedAnswerBytes,
+      tls: tls && clientTls(tls),
+    };
     cancel = querySeed(runtime, environment.timers, query, (answer) => {
       if (!('reason' in answer) || answer.code !== 'unreachable') return done(answer);
       // `fetch` says only that it failed; a TCP connect tells a refused connection from the rest.
@@ -304,6 +309,10 @@ export class WebSocketTransport implements Transport {
 
 const stopped: DialFailure = { reason: 'other', code: 'stopped', detail: 'this node has stopped' };
 const notStarted: DialFailure = { reason: 'other', code: 'not-started', detail: 'this node has not started yet' };
+
+function clientTls({ ca, cert, key, clientCertificates }: TlsOptions): ClientTls {
+  return { ...(ca === undefined ? {} : { ca }), ...(clientCertificates === true ? { cert, key } : {}) };
+}
 
 function portOf(url: URL): number {
   if (url.port !== '') return Number(url.port);

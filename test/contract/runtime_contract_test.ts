@@ -428,6 +428,26 @@ test("R120: TLS with a certificate authority of one's own; others are refused", 
   await server.listener.close();
 });
 
+test('R120: a listener that asks for certificates turns away who has none', async () => {
+  if (runtimeName() === 'deno') return;
+  const server = await serve({ tls: { ...testTls, clientCertificates: true } });
+  const { port } = server.listener;
+  const { ca, cert, key } = testTls;
+  const dialTls = (tls: object) =>
+    new Promise<Outcome>((resolve) => {
+      const url = `wss://localhost:${port}/cluster/ws`;
+      runtime.dial({ url, subprotocol: 'singlet.v1', timeoutMs: 3_000, maxFrameBytes, tls }, resolve);
+    });
+  assert('reason' in await dialTls({ ca }));
+  const outcome = await dialTls({ ca, cert, key });
+  assert(!('reason' in outcome), JSON.stringify(outcome));
+  hear(outcome);
+  const answer = await runtime.fetch(`https://localhost:${port}/x`, {}, { ca, cert, key });
+  assertEquals([answer.status, await answer.text()], [200, 'hello /x']);
+  await assertRejects(() => runtime.fetch(`https://localhost:${port}/x`, {}, { ca }));
+  await server.listener.close();
+});
+
 test('the rest of the runtime', async () => {
   assertEquals([runtime.name, runtime.randomBytes(32).byteLength], [runtimeName(), 32]);
   assert(Array.isArray(runtime.args()));

@@ -17,7 +17,7 @@ const good = {
 
 function ask(respond: (signal: AbortSignal) => Response | Promise<Response>, timeoutMs = 1_000) {
   const fetch = (_url: string, init: RequestInit) => Promise.resolve(respond(init.signal as AbortSignal));
-  const query = { url: 'http://h:1/cluster/seed', timeoutMs, maxBytes: 1_000, ca: undefined };
+  const query = { url: 'http://h:1/cluster/seed', timeoutMs, maxBytes: 1_000, tls: undefined };
   return new Promise<SeedAnswer | DialFailure>((resolve) =>
     querySeed({ fetch }, localEnvironment().timers, query, resolve)
   );

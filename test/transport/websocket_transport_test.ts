@@ -52,6 +52,7 @@ function portOf(node: Node): number {
 }
 
 test('every bad option is one error that names field, value and rule', () => {
+  const { cert, key } = testTls;
   const cases: [Overrides, string, string][] = [
     [{ host: '0.0.0.0', secret: 's' }, 'host', '"0.0.0.0"'],
     [{ host: '::', secret: 's' }, 'host', 'wildcard'],
@@ -65,6 +66,12 @@ test('every bad option is one error that names field, value and rule', () => {
     [{ secret: '' }, 'secret', 'non-empty'],
     [{ secret: { current: 'x', also: [''] } }, 'secret', 'non-empty'],
     [{ tls: { cert: testTls.cert, key: '' } }, 'tls.key', 'both needed'],
+    [{ tls: { cert, key, clientCertificates: true } }, 'tls.clientCertificates', 'needs tls.ca'],
+    [
+      { runtime: { ...runtime, name: 'deno' }, tls: { ...testTls, clientCertificates: true } },
+      'tls.clientCertificates',
+      'not possible on Deno',
+    ],
     [{ frameIntegrity: true }, 'frameIntegrity', 'needs a secret'],
     [{ frameIntegrity: true, secret: 's', tls: testTls }, 'frameIntegrity', 'TLS'],
   ];
