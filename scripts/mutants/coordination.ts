@@ -5,15 +5,6 @@ const profiles = ['lease'];
 
 export const coordinationMutants: readonly Mutant[] = [
   {
-    name: 'handling-after-the-deadline',
-    rule: 16,
-    what: 'handlers start after the local end of the lease',
-    file: 'src/singleton/instance.ts',
-    find: 'open: () => held() && gate.open()',
-    replace: 'open: () => gate.open()',
-    profiles,
-  },
-  {
     name: 'no-fence-in-a-handler',
     rule: 16,
     what: 'what a running handler does after the loss is not fenced',
@@ -47,7 +38,7 @@ export const coordinationMutants: readonly Mutant[] = [
     file: 'src/coordination/quorum_voter.ts',
     find: 'this.#waitUntil = now + config.maxTtlMs * (1 + 2 * config.driftBound);',
     replace: 'this.#waitUntil = now;',
-    profiles,
+    profiles: ['amnesia'],
   },
   {
     name: 'term-from-the-answer',
@@ -56,7 +47,7 @@ export const coordinationMutants: readonly Mutant[] = [
     file: 'src/coordination/holder.ts',
     find: '        const term = termOf(config, request.at);\n        // The clocks',
     replace: '        const term = termOf(config, this.#at);\n        // The clocks',
-    profiles,
+    profiles: ['amnesia'],
   },
   {
     name: 'minority-of-voters',
@@ -74,15 +65,6 @@ export const coordinationMutants: readonly Mutant[] = [
     file: 'src/singleton/manager_becoming.ts',
     find: "  draft.setTimer('acquire', Math.min(retryInMs, draft.state.config.acquireRetryIntervalMs));",
     replace: '',
-    profiles,
-  },
-  {
-    name: 'failed-renewal-not-repeated',
-    rule: 18,
-    what: 'a renewal is booked after the end of the term',
-    file: 'src/coordination/holder.ts',
-    find: "this.#effect({ kind: 'set-timer', ms: Math.max(1, Math.min(wait, Math.ceil(left))) });",
-    replace: "this.#effect({ kind: 'set-timer', ms: 600_000 });",
     profiles,
   },
 ];

@@ -65,15 +65,6 @@ export const hostingMutants: readonly Mutant[] = [
     profiles: ['impatience'],
   },
   {
-    name: 'host-anyway-with-a-lease',
-    rule: 9,
-    what: 'silent members are passed over although there is a lease',
-    file: 'src/singleton/manager_becoming.ts',
-    find: "if (config.handOverPolicy !== 'host-anyway' || config.lease) return false;",
-    replace: "if (config.handOverPolicy !== 'host-anyway') return false;",
-    profiles: ['lease'],
-  },
-  {
     name: 'epoch-not-above-answers',
     rule: 10,
     what: 'the epoch is the wall clock alone, not above what others answered',

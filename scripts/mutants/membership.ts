@@ -83,7 +83,7 @@ export const membershipMutants: readonly Mutant[] = [
     file: 'src/cluster/downing/weigh.ts',
     find: 'return !member.terminated && member.upNumber > 0;',
     replace: 'return false;',
-    profiles: ['recounts'],
+    profiles: ['impatience', 'recounts'],
   },
   {
     name: 'one-refused-dial-is-death',

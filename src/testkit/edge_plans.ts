@@ -25,13 +25,13 @@ export function impatience(context: PlanContext): Fault[] {
   const { random, nodes, from, to } = context;
   const faults: Fault[] = [];
   for (let at = from + random.between(0, 4_000); at < to; at += random.between(16_000, 26_000)) {
-    const single = random.chance(0.6);
-    const order = random.shuffled(nodes);
+    const single = random.chance(0.5);
     const first = random.chance(0.5) ? nodes[0] ?? '' : random.pick(nodes);
-    const side = single ? [first] : order.slice(0, Math.floor(order.length / 2));
-    const others = order.filter((node) => !side.includes(node));
-    const [judges, judged] = single || random.chance(0.5) ? [others, side] : [side, others];
-    const forMs = single ? random.between(1_000, 9_000) : random.between(2_700, 4_800);
+    const order = random.shuffled(nodes.filter((node) => node !== first));
+    const side = single ? [first] : order.slice(0, Math.floor(nodes.length / 2));
+    const others = nodes.filter((node) => !side.includes(node));
+    const [judges, judged] = single ? [others, side] : [side, others];
+    const forMs = single || random.chance(0.3) ? random.between(1_000, 12_000) : random.between(2_700, 4_800);
     faults.push(cutFault(context, at, forMs, side, others));
     const argument = judged.includes(first) ? first : random.pick(judged);
     const node = random.pick(judges);

@@ -49,3 +49,30 @@ function moves({ random, nodes, from, to }: PlanContext): Fault[] {
     argument: String(random.integer(0, 9)),
   }));
 }
+
+/**
+ * The holder of a lease is alone, and whoever could say so is not what it was: all others have restarted, or what it hears from
+ * the backend is old.
+ */
+export function amnesia({ random, nodes, from, to }: PlanContext): Fault[] {
+  const faults: Fault[] = [];
+  for (let at = from + random.between(0, 3_000); at < to - 20_000; at += random.between(30_000, 40_000)) {
+    const holder = random.chance(0.7) ? nodes[0] ?? '' : random.pick(nodes);
+    const others = nodes.filter((node) => node !== holder);
+    const until = at + random.between(14_000, 22_000);
+    const cut = { from: [holder], to: others, oneWay: false, skewMs: 0, heal: 'mixed' } as const;
+    if (random.chance(0.5)) {
+      faults.push({ kind: 'cut', at, until, ...cut });
+      for (const node of others) {
+        const crash = { node, power: false, restartAfterMs: random.between(50, 400) };
+        faults.push({ kind: 'crash', at: at + random.between(0, 1_500), ...crash });
+      }
+    } else {
+      const lateMs = Math.round(random.between(2_000, 9_000));
+      faults.push({ kind: 'call', at, node: holder, action: 'lease-late', argument: `${lateMs} ${holder}` });
+      faults.push({ kind: 'cut', at: at + random.between(0, 3_000), until, ...cut });
+      faults.push({ kind: 'call', at: at + lateMs, node: holder, action: 'lease-never', argument: `15000 ${holder}` });
+    }
+  }
+  return faults.sort((a, b) => a.at - b.at);
+}

@@ -5,7 +5,7 @@ import { type DelayProfile, delayProfiles } from './sim_path.ts';
 import * as edges from './edge_plans.ts';
 import * as plans from './fault_plans.ts';
 import { disks } from './disk_plans.ts';
-import { leases } from './lease_plans.ts';
+import { amnesia, leases } from './lease_plans.ts';
 
 export interface Profile {
   readonly name: string;
@@ -165,6 +165,16 @@ const builtIn: readonly Profile[] = [
     disks: true,
     loopback: 0.5,
     plan: disks,
+  },
+  {
+    ...base,
+    name: 'amnesia',
+    description: 'the holder of a lease is cut off while everybody else restarts, or hears old answers',
+    leases: true,
+    nodes: [3, 4],
+    loopback: 0,
+    faultMs: 80_000,
+    plan: amnesia,
   },
   {
     ...base,
