@@ -1,15 +1,15 @@
 /** A simulated cluster of any size, formed at once, whose traffic is counted. */
-import { KeepMajority } from '../src/cluster/downing/mod.ts';
-import type { MemberRecord } from '../src/cluster/gossip_state.ts';
-import type { ClusterNode } from '../src/cluster/node.ts';
-import { initialRecord, type NodeSettings } from '../src/cluster/node_context.ts';
-import { createNode } from '../src/cluster/start_node.ts';
-import { resolveTiming } from '../src/cluster/timing.ts';
-import type { SimProcess } from '../src/testkit/sim_process.ts';
-import { SimTransport } from '../src/testkit/sim_transport.ts';
-import { World } from '../src/testkit/sim_world.ts';
-import { createPeers } from '../src/transport/peers.ts';
-import { Codec } from '../src/wire/codec.ts';
+import { KeepMajority } from '../../src/cluster/downing/mod.ts';
+import type { MemberRecord } from '../../src/cluster/gossip_state.ts';
+import type { ClusterNode } from '../../src/cluster/node.ts';
+import { initialRecord, type NodeSettings } from '../../src/cluster/node_context.ts';
+import { createNode } from '../../src/cluster/start_node.ts';
+import { resolveTiming } from '../../src/cluster/timing.ts';
+import type { SimProcess } from '../../src/testkit/sim_process.ts';
+import { SimTransport } from '../../src/testkit/sim_transport.ts';
+import { World } from '../../src/testkit/sim_world.ts';
+import { createPeers } from '../../src/transport/peers.ts';
+import { Codec } from '../../src/wire/codec.ts';
 
 export interface Traffic {
   readonly frames: number;
