@@ -144,16 +144,6 @@ export const membershipMutants: readonly Mutant[] = [
     program: 'membership',
   },
   {
-    name: 'forgeries-believed',
-    rule: 6,
-    what: 'gossip is merged whatever it says, and about whomever',
-    file: 'src/cluster/receive.ts',
-    find: 'const why = forgery(state, theirs);',
-    replace: 'const why = undefined as string | undefined;',
-    profiles: ['lies'],
-    program: 'membership',
-  },
-  {
     name: 'wall-clock-gate',
     rule: 7,
     what: 'the gate compares wall clocks',

@@ -8,7 +8,7 @@ export function scaleTable(rows: readonly ScaleRow[]): string {
   const lines = rows.map(({ members, rest, change, leave }) => {
     const leaving = leave === undefined ? ['not measured', '', ''] : [
       `${leave.leavers} in ${number(leave.ms)} ms`,
-      number(leave.cost.frames),
+      number(leave.cost.frames * leave.ms / 1_000 / leave.leavers),
       number(leave.bytesPerNode / leave.leavers),
     ];
     const columns = [
@@ -23,7 +23,7 @@ export function scaleTable(rows: readonly ScaleRow[]): string {
     return `| ${columns.join(' | ')} |`;
   });
   return [
-    '| members | frames/s at rest | bytes/s at rest | a change reaches all, rounds | the leader knows, rounds | bytes for it | a tenth leaves | frames/s then | bytes for each leave |',
+    '| members | frames/s at rest | bytes/s at rest | a change reaches all, rounds | the leader knows, rounds | bytes for it | a tenth leaves | frames for each leave | bytes for each leave |',
     '| --- | --- | --- | --- | --- | --- | --- | --- | --- |',
     ...lines,
   ].join('\n');

@@ -22,6 +22,10 @@ export function performEffect(effect: Effect, node: NodeContext, { gossiper, inb
       return gossiper.want(effect.kind);
     case 'reply':
       return gossiper.reply(effect.to, effect.about);
+    case 'repair':
+      return gossiper.repair(effect.to);
+    case 'ask':
+      return gossiper.ask(effect.to);
     case 'farewell':
       return gossiper.farewell(effect.members);
     case 'notice':

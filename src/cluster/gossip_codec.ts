@@ -12,6 +12,8 @@ import { addressOf, countOf, fail, flagOf, listOf, textOf, tupleOf, WireError } 
 export interface GossipMessage {
   readonly state: GossipState;
   readonly seen: readonly string[];
+  /** Of its sender's state, where this is only what changed in it. */
+  readonly digest?: string;
 }
 
 export interface DigestMessage {
@@ -201,4 +203,11 @@ function decodeTombstones(wire: unknown, now: number): ReadonlyMap<string, Tombs
     tombstones.set(textOf(fields[0], limits.uidChars, 'uid'), { address: addressOf(fields[1]), since: now });
   }
   return tombstones;
+}
+
+/** What changed, and the digest of the state that it led to. */
+export function decodeDelta(wire: unknown, digest: unknown, now: number): Decoded<GossipMessage> {
+  const delta = decodeGossip(wire, now);
+  if ('refused' in delta) return delta;
+  return decode(() => ({ ...delta.value, digest: textOf(digest, 16, 'digest') }));
 }

@@ -1,10 +1,12 @@
 /** Sends the gossip state: pushes once per turn when it changed, digests in the periodic round, whole states on request. */
 import type { Address } from '../transport/contract.ts';
+import type { Envelope } from '../transport/peers_contract.ts';
 import { codes } from '../wire/codes.ts';
 import { Alarm } from './alarm.ts';
 import { byAge, leaderOf } from './convergence.ts';
 import { encodeGossip } from './gossip_codec.ts';
-import { digestOf, type MemberRecord, type Tombstone } from './gossip_state.ts';
+import { deltaOf, isEmptyDelta } from './gossip_delta.ts';
+import { digestOf, type GossipState, type MemberRecord, type Tombstone } from './gossip_state.ts';
 import type { NodeContext } from './node_context.ts';
 import { ringOf, watchedBy } from './ring.ts';
 import { encodeSeen } from './seen.ts';
@@ -18,6 +20,8 @@ const repaired = 3;
 /** Tombstones of the last minute go with every state. */
 const recentMs = 60_000;
 const recentKept = 256;
+/** A large cluster that has changed without a pause for so long repairs differences in the middle of it. */
+const fluxMs = 10_000;
 
 export class Gossiper {
   #node: NodeContext;
@@ -25,14 +29,22 @@ export class Gossiper {
   #wanted: 'nothing' | 'progress' | 'push' = 'nothing';
   #scheduled = false;
   #intervalMs: number;
+  #toAllUpTo: number;
+  /** What others have been told of, or had before this node. */
+  #told: GossipState | undefined;
+  /** When this node's state was last quiet, and when it last changed. */
+  #calmAt = -Infinity;
+  #changedAt = -Infinity;
 
   constructor(node: NodeContext) {
     this.#node = node;
     this.#intervalMs = node.settings.gossipIntervalMs ?? 1_000;
+    this.#toAllUpTo = node.settings.gossipToAllUpTo ?? pushToAllUpTo;
     this.#round = new Alarm(node.environment, () => this.#repair());
   }
 
   start(): void {
+    this.#told = this.#node.membership().gossip;
     this.#round.at(
       this.#node.environment.clock.now() + this.#intervalMs * (0.5 + this.#node.environment.random.next() / 2),
     );
@@ -43,6 +55,9 @@ export class Gossiper {
   }
 
   want(what: 'progress' | 'push'): void {
+    const now = this.#node.environment.clock.now();
+    if (now - this.#changedAt >= this.#intervalMs) this.#calmAt = now;
+    this.#changedAt = now;
     if (this.#wanted !== 'push') this.#wanted = what;
     if (this.#scheduled) return;
     this.#scheduled = true;
@@ -71,6 +86,21 @@ export class Gossiper {
     this.#node.send(to, [codes.gossip, encodeGossip(gossip, this.#seen(), tombstones)]);
   }
 
+  /**
+   * To one whose digest differs. In a large cluster whose state has just changed the difference is most likely on its way as a
+   * delta; a state that keeps changing is repaired all the same after a while.
+   */
+  repair(to: Address): void {
+    const now = this.#node.environment.clock.now();
+    const large = this.#node.membership().gossip.records.size > this.#toAllUpTo + 1;
+    const inFlux = now - this.#changedAt < this.#intervalMs && now - this.#calmAt < fluxMs;
+    if (!large || !inFlux) this.reply(to, []);
+  }
+
+  ask(to: Address): void {
+    this.#digest(to, 'whole');
+  }
+
   /** Tells members that were just removed, as far as their link is still there. */
   farewell(members: readonly MemberRecord[]): void {
     for (const { uid, address } of members) {
@@ -80,8 +110,32 @@ export class Gossiper {
 
   #push(): void {
     const { gossip } = this.#node.membership();
-    const body = encodeGossip(gossip, this.#seen(), this.#recentTombstones());
-    for (const { address } of this.#pushTargets()) this.#node.send(address, [codes.gossip, body]);
+    const targets = this.#pushTargets();
+    const told = this.#told;
+    this.#told = gossip;
+    const delta = targets.length > 0 && this.#others().length > this.#toAllUpTo && told?.clusterId === gossip.clusterId
+      ? deltaOf(told, gossip)
+      : undefined;
+    let whole: Envelope | undefined;
+    const rest: Envelope | undefined = delta && this.#deltaEnvelope(delta, told);
+    for (const { address, status } of targets) {
+      // Who joins has nothing that a delta could be added to.
+      if (rest !== undefined && status !== 'joining') this.#node.send(address, rest);
+      else {
+        this.#node.send(
+          address,
+          whole ??= [codes.gossip, encodeGossip(gossip, this.#seen(), this.#recentTombstones())],
+        );
+      }
+    }
+  }
+
+  #deltaEnvelope(delta: GossipState, told: GossipState | undefined): Envelope {
+    const { gossip } = this.#node.membership();
+    if (told !== undefined && isEmptyDelta(delta, told)) {
+      return [codes.gossipDigest, gossip.clusterId, digestOf(gossip), this.#seen(), false];
+    }
+    return [codes.gossipDelta, encodeGossip(delta, this.#seen(), delta.tombstones), digestOf(gossip)];
   }
 
   #pushTargets(): MemberRecord[] {
@@ -92,7 +146,7 @@ export class Gossiper {
     const downed = others.filter(({ uid, address, status, terminated }) =>
       status === 'down' && !terminated && this.#node.peers.connected(address)?.uid === uid
     );
-    if (active.length <= pushToAllUpTo) return [...active, ...downed];
+    if (active.length <= this.#toAllUpTo) return [...active, ...downed];
     const chosen = new Set<string>(active.slice(0, oldestPushed).map((record) => record.uid));
     const leader = leaderOf(gossip.records)?.uid;
     if (leader !== undefined && leader !== selfUid) chosen.add(leader);
@@ -106,7 +160,7 @@ export class Gossiper {
     const { gossip, selfUid } = this.#node.membership();
     const active = this.#others();
     const leader = leaderOf(gossip.records);
-    const targets = active.length <= pushToAllUpTo || leader === undefined || leader.uid === selfUid
+    const targets = active.length <= this.#toAllUpTo || leader === undefined || leader.uid === selfUid
       ? active
       : [leader];
     for (const { address } of targets) this.#digest(address, false);
@@ -121,7 +175,7 @@ export class Gossiper {
     this.#round.at(this.#node.environment.clock.now() + this.#intervalMs);
   }
 
-  #digest(to: Address, repair: boolean): void {
+  #digest(to: Address, repair: boolean | 'whole'): void {
     const { gossip } = this.#node.membership();
     this.#node.send(to, [codes.gossipDigest, gossip.clusterId, digestOf(gossip), this.#seen(), repair]);
   }

@@ -40,7 +40,12 @@ export type MembershipEvent =
     readonly founders: readonly MemberRecord[];
   }
   | { readonly kind: 'gossip'; readonly from: PeerIdentity; readonly message: GossipMessage }
-  | { readonly kind: 'digest'; readonly from: PeerIdentity; readonly message: DigestMessage; readonly repair: boolean }
+  | {
+    readonly kind: 'digest';
+    readonly from: PeerIdentity;
+    readonly message: DigestMessage;
+    readonly repair: boolean | 'whole';
+  }
   | { readonly kind: 'join'; readonly record: MemberRecord }
   | { readonly kind: 'observed'; readonly uid: string; readonly unreachable: boolean }
   | { readonly kind: 'down'; readonly uids: readonly string[]; readonly terminated: boolean; readonly why: string }
@@ -68,6 +73,10 @@ export type MembershipEffect =
   | { readonly kind: 'progress' }
   /** Send the whole state to one node; `about` are tombstones it seems not to know. */
   | { readonly kind: 'reply'; readonly to: Address; readonly about: readonly string[] }
+  /** The same to one whose digest differs, unless that is about to change anyway. */
+  | { readonly kind: 'repair'; readonly to: Address }
+  /** What changed elsewhere cannot be taken alone: send us the whole. */
+  | { readonly kind: 'ask'; readonly to: Address }
   /** Somebody who is no member here talks as if it were. */
   | { readonly kind: 'notice'; readonly to: PeerIdentity; readonly otherCluster: boolean }
   /** Members just removed: their last message from us says so. */

@@ -32,6 +32,8 @@ export interface NodeSettings {
   readonly minMembers?: number;
   /** Period of the repair round. Default 1 000 ms. */
   readonly gossipIntervalMs?: number;
+  /** Up to this many members a change goes to everybody as a whole state; above, as what changed. Default 12. */
+  readonly gossipToAllUpTo?: number;
   /** How this process's last node ended, when it comes back as a new uid: keeps it from founding a rival of its old cluster. */
   readonly previous?: Pick<NodeEnd, 'via' | 'members'>;
   /** How long tasks registered with `onLeaving` may take. Default 10 000 ms. */

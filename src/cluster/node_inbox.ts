@@ -8,7 +8,7 @@ import { codes } from '../wire/codes.ts';
 import type { DeathWatch } from './death_watch.ts';
 import { differencesText } from './fingerprint.ts';
 import type { GateKeeper } from './gate_keeper.ts';
-import { decode, type Decoded, decodeDigest, decodeGossip } from './gossip_codec.ts';
+import { decode, type Decoded, decodeDelta, decodeDigest, decodeGossip } from './gossip_codec.ts';
 import type { Gossiper } from './gossiper.ts';
 import type { HealWatch } from './heal_watch.ts';
 import type { Heartbeats } from './heartbeats.ts';
@@ -89,6 +89,8 @@ export class NodeInbox implements PeersEvents {
         return this.#parts.heal.received(peer, envelope);
       case codes.gossip:
         return this.#gossip(peer, envelope);
+      case codes.gossipDelta:
+        return this.#delta(peer, envelope);
       case codes.gossipDigest:
         return this.#digest(peer, envelope);
       default:
@@ -161,10 +163,21 @@ export class NodeInbox implements PeersEvents {
     if (message !== undefined) this.#node.dispatch({ kind: 'gossip', from: peer, message });
   }
 
+  #delta(peer: PeerIdentity, envelope: Envelope): void {
+    const now = this.#node.environment.clock.now();
+    const message = this.#checked(peer, 'gossip', decodeDelta(envelope[1], envelope[2], now));
+    if (message !== undefined) this.#node.dispatch({ kind: 'gossip', from: peer, message });
+  }
+
   #digest(peer: PeerIdentity, envelope: Envelope): void {
     const message = this.#checked(peer, 'digest', decodeDigest(envelope[1], envelope[2], envelope[3]));
     if (message !== undefined) {
-      this.#node.dispatch({ kind: 'digest', from: peer, message, repair: envelope[4] === true });
+      this.#node.dispatch({
+        kind: 'digest',
+        from: peer,
+        message,
+        repair: envelope[4] === 'whole' ? 'whole' : envelope[4] === true,
+      });
     }
   }
 
@@ -187,5 +200,5 @@ export class NodeInbox implements PeersEvents {
 }
 
 function isOwn(code: number): boolean {
-  return code >= codes.join && code <= codes.joinRefused;
+  return code >= codes.join && code <= codes.gossipDelta;
 }

@@ -6,12 +6,15 @@ import { isActiveUid } from './convergence.ts';
 import type { DigestMessage, GossipMessage } from './gossip_codec.ts';
 import { digestOf, type GossipState, mergeGossip, withRecord } from './gossip_state.ts';
 import { arrive, end, type Membership, type MembershipEffect, selfRecord, type Step } from './membership_state.ts';
+import { promotes } from './gossip_delta.ts';
 import { withKnownRecords } from './same_record.ts';
 import { seenIn } from './seen.ts';
 import { isActive } from './transitions.ts';
 
 export function receiveGossip(state: Membership, from: PeerIdentity, message: GossipMessage): Step {
-  if (state.phase === 'outside') return adopt(state, from, message);
+  if (state.phase === 'outside') {
+    return message.digest === undefined ? adopt(state, from, message) : { state, effects: [] };
+  }
   const stranger = refuseStranger(state, from, message.state.clusterId);
   if (stranger !== undefined) return { state, effects: stranger };
   const theirs = withKnownRecords(message.state, state.gossip);
@@ -23,28 +26,39 @@ export function receiveGossip(state: Membership, from: PeerIdentity, message: Go
   const mine = claims.kind === 'refuted' ? claims.gossip : state.gossip;
   const merged = mergeGossip(mine, theirs, limits.tombstones);
   if (!merged.records.has(state.selfUid)) return removedByOthers(state);
-  const [before, offered, after] = [digestOf(state.gossip), digestOf(theirs), digestOf(merged)];
+  const [before, after] = [digestOf(state.gossip), digestOf(merged)];
+  const offered = message.digest ?? digestOf(theirs);
+  const isDelta = message.digest !== undefined;
+  if (isDelta && after !== offered && promotes(state.gossip, theirs)) {
+    return { state, effects: [{ kind: 'ask', to: from.address }] };
+  }
   const effects: MembershipEffect[] = claims.kind === 'refuted' ? [refused(from, 'claim', claims.why)] : [];
   let next: Membership = { ...state, gossip: merged };
   if (after === before && after === offered) {
     next = arrive(next, after, [...state.seen, ...message.seen]);
   } else if (after === offered) {
     next = arrive(next, after, message.seen);
-    effects.push({ kind: 'progress' });
+    // A delta goes on from node to node; a whole state is what somebody lacked.
+    effects.push({ kind: isDelta ? 'push' : 'progress' });
   } else if (after === before) {
-    effects.push({ kind: 'reply', to: from.address, about: entombed(merged, theirs) });
+    if (!isDelta) effects.push({ kind: 'reply', to: from.address, about: entombed(merged, theirs) });
   } else {
     next = arrive(next, after, []);
     effects.push({ kind: 'push' });
     const about = entombed(merged, theirs);
-    if (about.length > 0) effects.push({ kind: 'reply', to: from.address, about });
+    if (about.length > 0 && !isDelta) effects.push({ kind: 'reply', to: from.address, about });
   }
   if (selfRecord(next).status !== 'down') return { state: next, effects };
   const ended = end(next, 'this node was downed', true, true);
   return { state: ended.state, effects: [...effects, ...ended.effects] };
 }
 
-export function receiveDigest(state: Membership, from: PeerIdentity, message: DigestMessage, repair: boolean): Step {
+export function receiveDigest(
+  state: Membership,
+  from: PeerIdentity,
+  message: DigestMessage,
+  repair: boolean | 'whole',
+): Step {
   if (state.phase !== 'member') return { state, effects: [] };
   const stranger = refuseStranger(state, from, message.clusterId);
   if (stranger !== undefined) return { state, effects: stranger };
@@ -54,7 +68,9 @@ export function receiveDigest(state: Membership, from: PeerIdentity, message: Di
     return { state: arrive(state, digest, [...state.seen, ...seen]), effects: [] };
   }
   const heard = new Map(state.heard).set(from.uid, { digest: message.digest, seen: message.seen });
-  return { state: { ...state, heard }, effects: repair ? [{ kind: 'reply', to: from.address, about: [] }] : [] };
+  const next = { ...state, heard };
+  if (repair === 'whole') return { state: next, effects: [{ kind: 'reply', to: from.address, about: [] }] };
+  return { state: next, effects: repair ? [{ kind: 'repair', to: from.address }] : [] };
 }
 
 /** The welcome: the first gossip that knows this very uid. */

@@ -29,6 +29,7 @@ class MembershipRun implements ProgramRun {
   #strategy: DowningStrategy;
   #seeds: readonly string[];
   #promotions = 0;
+  #gossipToAllUpTo: number;
   #plannedOnly: boolean;
   #liars = new WeakMap<SimProcess, Liar>();
   #sidesLive: boolean;
@@ -43,6 +44,8 @@ class MembershipRun implements ProgramRun {
     this.#rules = new MembershipRules(profile.oneCluster);
     this.#sidesLive = profile.sidesLive === true;
     this.#strategy = this.#sidesLive ? everySideLives : random.chance(0.8) ? new KeepMajority() : new KeepOldest();
+    // Small enough that small clusters do what large ones do.
+    this.#gossipToAllUpTo = random.chance(0.5) ? 1 : 12;
     const all = random.chance(0.7);
     this.#seeds = all
       ? addresses
@@ -69,6 +72,7 @@ class MembershipRun implements ProgramRun {
         fingerprint: 'sim',
         timing: resolveTiming(),
         strategy: this.#strategy,
+        gossipToAllUpTo: this.#gossipToAllUpTo,
         transport,
       },
       (events) => createPeers({ environment, transport, codec: new Codec(), uid, events }),

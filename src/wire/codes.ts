@@ -27,6 +27,7 @@ export const codes = {
   gatePing: 18,
   gatePong: 19,
   joinRefused: 20,
+  gossipDelta: 21,
 
   /** Singleton hand-over (system lane). */
   handOverRequest: 30,

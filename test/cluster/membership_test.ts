@@ -377,10 +377,15 @@ describe('seen', () => {
     assertEquals([...state.seen].sort(), ['a', 'b', 'c']);
   });
 
-  test('a repair digest that differs is answered with the whole state', () => {
+  test('a digest that differs is answered where it asks for that: soon, or at once with the whole state', () => {
     const message = { clusterId: 'cluster', digest: '0'.repeat(16), seen: [] };
-    const { effects } = run(membership('b', mine), { kind: 'digest', from: peer('c'), message, repair: true });
-    assertEquals(kinds(effects), ['reply']);
+    const cases: readonly (readonly [boolean | 'whole', string[]])[] = [[false, []], [true, ['repair']], ['whole', [
+      'reply',
+    ]]];
+    for (const [repair, expected] of cases) {
+      const { effects } = run(membership('b', mine), { kind: 'digest', from: peer('c'), message, repair });
+      assertEquals(kinds(effects), expected);
+    }
   });
 
   test('uids that are no members are ignored', () => {
