@@ -25,7 +25,7 @@ export const membershipMutants: readonly Mutant[] = [
     rule: 2,
     what: 'a host that hears no winning side goes on handling',
     file: 'src/cluster/gate_keeper.ts',
-    find: 'if (this.#node.environment.clock.now() < this.#deadline) return true;',
+    find: 'if (this.#deadline === Infinity) return true;',
     replace: 'return true;',
     profiles: ['impatience'],
   },
@@ -148,7 +148,7 @@ export const membershipMutants: readonly Mutant[] = [
     rule: 7,
     what: 'the gate compares wall clocks',
     file: 'src/cluster/gate_keeper.ts',
-    find: 'if (this.#node.environment.clock.now() < this.#deadline) return true;',
+    find: 'if (this.#node.environment.clock.now() < this.#deadline && !this.#slept()) return true;',
     replace: 'if (this.#node.environment.clock.wall() - this.#wall < this.#deadline) return true;',
     also: {
       find: '  #nonce = 0;',
