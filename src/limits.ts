@@ -2,19 +2,72 @@
  * Every bound of the product, in one place. Reaching one is counted and visible in the metrics. Units: bytes,
  * milliseconds or a count, as the name says.
  */
-export const limits = {
-  /** One message, encoded. */
-  messageBytes: 4 * 1024 * 1024,
+/** Those that callers from outside need too: a bundle of theirs carries these alone. */
+export const coreLimits = {
   /** One WebSocket frame; larger messages are split. */
   frameBytes: 1024 * 1024,
   /** A batch of envelopes is sent at the latest when it has grown to this. */
   batchBytes: 64 * 1024,
   /** CBOR nesting, checked before decoding. */
   depth: 64,
-  /** Items (array elements, map entries, strings) in one frame, checked before decoding. */
-  itemsPerFrame: 1_000_000,
   /** User bytes handed to a socket and not yet sent; above it the user lane waits and only system frames pass. */
   socketBufferBytes: 1024 * 1024,
+  handshakeMs: 5_000,
+  dialMs: 3_000,
+  members: 1_000,
+  uidChars: 64,
+  /** Unacknowledged messages per sender stream and singleton that may be on their way or in the host's mailbox. */
+  streamWindow: 65_536,
+  /** The same in bytes: what is sent and not acknowledged, per sender stream and singleton; one message may go beyond it. */
+  streamWindowBytes: 16 * 1024 * 1024,
+  /** Largest `bufferSize` of a singleton ref. */
+  proxyBuffer: 1_000_000,
+  /** Largest `bufferBytes` of a singleton ref. */
+  proxyBufferBytes: 4 * 1024 * 1024 * 1024,
+  /** Sender streams a host keeps a duplicate filter for. */
+  streams: 10_000,
+  /** Asks in flight per node. */
+  asks: 100_000,
+  callerSingletons: 100,
+  /** One message of a caller, encoded; and one frame on its connection, in both directions. */
+  callerMessageBytes: 256 * 1024,
+  callerFrameBytes: 320 * 1024,
+  /** Unacknowledged messages of one caller to one singleton. */
+  callerWindow: 1_024,
+  /** Messages per second from one caller unless its grant says otherwise; each begun 4 KiB counts as one more. */
+  callerRate: 1_000,
+  callerRateBytes: 4_096,
+  /** Waiting for one caller that reads slowly; beyond it its connection ends, and it connects again. */
+  callerQueueMessages: 10_000,
+  callerQueueBytes: 4 * 1024 * 1024,
+  /** A caller says something at least this often; three such times of silence end a connection, on both sides. */
+  callerPingMs: 5_000,
+  /** Waits of a caller between connections: the first, and the longest. */
+  callerRetryMs: 100,
+  callerRetryMaxMs: 5_000,
+  /** A caller whose messages make no progress for this long tries another node. */
+  callerStallMs: 15_000,
+  /** Addresses a caller may connect to; receivers it may have; singletons it may use. */
+  callerUrls: 64,
+  callerReceivers: 10_000,
+  callerNames: 1_000,
+  /** Dead letters kept for inspection (all are counted and published). */
+  deadLettersKept: 100,
+  secretMinChars: 16,
+  secretChars: 1_024,
+  typeNameChars: 255,
+  roleChars: 64,
+  hostChars: 255,
+  timerMs: 2 ** 31 - 1,
+  urlChars: 2_048,
+} as const;
+
+// A function, so that bundlers see that nothing is lost with it.
+const others = /* @__PURE__ */ (() => ({
+  /** One message, encoded. */
+  messageBytes: 4 * 1024 * 1024,
+  /** Items (array elements, map entries, strings) in one frame, checked before decoding. */
+  itemsPerFrame: 1_000_000,
   /** User messages and bytes waiting per peer (no link yet, or a slow one); beyond it they are dead letters. */
   peerQueueMessages: 100_000,
   peerQueueBytes: 64 * 1024 * 1024,
@@ -31,13 +84,9 @@ export const limits = {
   integrityBacklogFrames: 65_536,
   integrityBacklogBytes: 64 * 1024 * 1024,
   inboundConnections: 1_024,
-  handshakeMs: 5_000,
-  dialMs: 3_000,
-  members: 1_000,
   tombstones: 10_000,
   /** How long a removed member is remembered; the monotonic clock of each node. */
   tombstoneMs: 24 * 60 * 60 * 1000,
-  uidChars: 64,
   /** Members of its last cluster that a node asks when it comes back. */
   witnesses: 100,
   /** Cluster entries (pins, registrations) and the length of their keys. */
@@ -53,10 +102,6 @@ export const limits = {
   spawnBytes: 64 * 1024,
   /** All registrations together, with what each member's record says about them: they are part of every gossip message. */
   registrationsBytes: 2 * 1024 * 1024,
-  /** Unacknowledged messages per sender stream and singleton that may be on their way or in the host's mailbox. */
-  streamWindow: 65_536,
-  /** The same in bytes: what is sent and not acknowledged, per sender stream and singleton; one message may go beyond it. */
-  streamWindowBytes: 16 * 1024 * 1024,
   /** What one host has accepted and not handled, of all senders together; beyond it senders are asked to wait. */
   hostHeldMessages: 1_000_000,
   hostHeldBytes: 256 * 1024 * 1024,
@@ -64,21 +109,13 @@ export const limits = {
   leaveAcknowledgeMs: 2_000,
   /** How far an epoch may be ahead of what is known, or of the wall clock in milliseconds. */
   epochJump: 2 ** 45,
-  /** Largest `bufferSize` of a singleton ref. */
-  proxyBuffer: 1_000_000,
-  /** Largest `bufferBytes` of a singleton ref. */
-  proxyBufferBytes: 4 * 1024 * 1024 * 1024,
   /** Largest `maxHandOverStateBytes`; the state travels in chunks. */
   handOverStateBytes: 256 * 1024 * 1024,
   handOverChunkBytes: 256 * 1024,
-  /** Sender streams a host keeps a duplicate filter for. */
-  streams: 10_000,
   /** Actors of this node that one peer may watch at a time. */
   watchesPerPeer: 100_000,
   /** Characters of an actor's path from outside. */
   pathChars: 4_096,
-  /** Asks in flight per node. */
-  asks: 100_000,
   /** Callers from outside (`Cluster.connect`) with a proven token, per node; more get 503. */
   callers: 1_000,
   /** Callers that have not proved a token yet, per node; one more ends the oldest of them. */
@@ -86,51 +123,23 @@ export const limits = {
   /** Entries of `ClusterOptions.callers`; tokens of one entry; singletons one entry names. */
   callerGrants: 32,
   callerTokens: 8,
-  callerSingletons: 100,
-  /** One message of a caller, encoded; and one frame on its connection, in both directions. */
-  callerMessageBytes: 256 * 1024,
-  callerFrameBytes: 320 * 1024,
-  /** Unacknowledged messages of one caller to one singleton. */
-  callerWindow: 1_024,
-  /** Messages per second from one caller unless its grant says otherwise; each begun 4 KiB counts as one more. */
-  callerRate: 1_000,
   callerRateMax: 100_000,
-  callerRateBytes: 4_096,
-  /** Waiting for one caller that reads slowly; beyond it its connection ends, and it connects again. */
-  callerQueueMessages: 10_000,
-  callerQueueBytes: 4 * 1024 * 1024,
-  /** A caller says something at least this often; three such times of silence end a connection, on both sides. */
-  callerPingMs: 5_000,
   /** How long a host remembers what it handled for a caller that it hears nothing of. */
   callerGraceMs: 10 * 60_000,
   /** Callers a node remembers: their way back, and per singleton their duplicate filters. */
   callersRemembered: 5_000,
-  /** Waits of a caller between connections: the first, and the longest. */
-  callerRetryMs: 100,
-  callerRetryMaxMs: 5_000,
-  /** A caller whose messages make no progress for this long tries another node. */
-  callerStallMs: 15_000,
-  /** Addresses a caller may connect to; receivers it may have; singletons it may use. */
-  callerUrls: 64,
-  callerReceivers: 10_000,
-  callerNames: 1_000,
   /** Messages in one mailbox from which on a warning is logged. */
   mailboxWarning: 10_000,
   /** Messages one actor may stash, unless its spawn options say otherwise. */
   stash: 1_000,
   /** An actor that is stopped while its `preStart` does not settle is given up after this. */
   startAbandonMs: 5_000,
-  /** Dead letters kept for inspection (all are counted and published). */
-  deadLettersKept: 100,
   /** Entries of one node's seed list. */
   seeds: 64,
   /** Actor kinds a node registers. */
   kinds: 1_000,
-  secretMinChars: 16,
-  secretChars: 1_024,
   /** Older or newer secrets that a node accepts beside its own. */
   secretsAccepted: 8,
-  typeNameChars: 255,
   /** The owner of a lease: an address and a uid. */
   leaseOwnerChars: 512,
   /** Lease names a voter of the quorum lease keeps apart. */
@@ -143,9 +152,7 @@ export const limits = {
   etcdEndpoints: 16,
   /** Milliseconds a node that leaves or is down waits for its leases to be released. */
   leaseReleaseMs: 5_000,
-  roleChars: 64,
   roles: 32,
-  hostChars: 255,
   seedAnswerBytes: 256 * 1024,
   httpBodyBytes: 64 * 1024,
   /** Cluster events kept for readers of `/cluster/events` that reconnect. */
@@ -156,11 +163,9 @@ export const limits = {
   httpEventClientBytes: 256 * 1024,
   httpEventHeartbeatMs: 15_000,
   httpTokenChars: 4_096,
-  timerMs: 2 ** 31 - 1,
   /** Jobs in the table of the ready-made job scheduler. */
   jobs: 10_000,
   jobIdChars: 128,
-  urlChars: 2_048,
   /** Shortest and longest period of a job. */
   jobPeriodMinMs: 10,
   jobPeriodMaxMs: 366 * 24 * 60 * 60 * 1000,
@@ -206,4 +211,6 @@ export const limits = {
   journalGroupBytes: 8 * 1024 * 1024,
   /** A file journal begins a new segment when the present one has grown to this. */
   journalSegmentBytes: 64 * 1024 * 1024,
-} as const;
+} as const))();
+
+export const limits: typeof coreLimits & typeof others = /* @__PURE__ */ Object.assign({}, coreLimits, others);

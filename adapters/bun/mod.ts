@@ -23,6 +23,7 @@ import {
   refusalResponse,
   upgradeRefusal,
 } from '../shared/upgrade.ts';
+import { explainFailure } from '../shared/dial_failure.ts';
 import { dialWebSocket, type WebSocketLike } from '../shared/web_socket_dial.ts';
 
 /**
@@ -140,7 +141,7 @@ function dial(options: DialOptions, done: Parameters<Runtime['dial']>[1]) {
   };
   const open = () => new (WebSocket as unknown as new (url: string, init: object) => WebSocketLike)(options.url, init);
   const terminate = (socket: WebSocketLike) => (socket as WebSocketLike & { terminate(): void }).terminate();
-  return dialWebSocket({ open, terminate, probe: probeTcp }, options, done);
+  return dialWebSocket({ open, terminate, explain: explainFailure }, options, done);
 }
 
 export const runtime: Runtime = {

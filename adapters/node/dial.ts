@@ -2,10 +2,10 @@
  * Node dials with `ws`: it says why a dial failed, can drop a connection, limits frames and takes a certificate authority,
  * none of which the global `WebSocket` can. Without the package the global one serves (Node 22 and later).
  */
+import { explainFailure } from '../shared/dial_failure.ts';
 import type { WebSocket as Ws } from 'ws';
 import type { Cancel } from '../../src/actor/environment.ts';
 import type { DialOptions } from '../../src/transport/runtime.ts';
-import { probeTcp } from '../shared/tcp_probe.ts';
 import { type DialOutcome, dialWebSocket, errorText, type WebSocketLike } from '../shared/web_socket_dial.ts';
 import { loadWs, type WsModule } from './packages.ts';
 import { manageWs } from './ws_socket.ts';
@@ -31,7 +31,7 @@ function dialGlobal(options: DialOptions, done: (outcome: DialOutcome) => void):
     if (typeof WebSocket === 'undefined') throw new Error('below Node 22, dialling needs the package ws');
     return new WebSocket(options.url, [options.subprotocol]) as WebSocketLike;
   };
-  return dialWebSocket({ open, probe: probeTcp }, options, done);
+  return dialWebSocket({ open, explain: explainFailure }, options, done);
 }
 
 function dialWs(ws: WsModule, options: DialOptions, done: (outcome: DialOutcome) => void): Cancel {

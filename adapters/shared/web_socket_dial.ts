@@ -1,6 +1,5 @@
 /** Dialling with the `WebSocket` of the Web platform, for the runtimes whose own one is used. */
 import type { Cancel } from '../../src/actor/environment.ts';
-import type { ProbeOutcome } from '../../src/transport/contract.ts';
 import type { DialOptions, Runtime, Socket } from '../../src/transport/runtime.ts';
 import { ManagedSocket, type RawSocket } from './managed_socket.ts';
 
@@ -22,8 +21,8 @@ export interface DialMeans {
   readonly open: () => WebSocketLike;
   /** Drops a connection at once; undefined where the runtime cannot. */
   readonly terminate?: (socket: WebSocketLike) => void;
-  /** Tells a refused connection from other failures; undefined where the runtime cannot. */
-  readonly probe?: Runtime['probe'];
+  /** Finds out why a dial failed, which the web API does not say; undefined where the runtime cannot. */
+  readonly explain?: (options: DialOptions, detail: string, settle: (outcome: DialOutcome) => void) => Cancel;
 }
 
 /** Binds a web socket to the common behaviour. Must be called before its first event can fire. */
@@ -87,7 +86,9 @@ export function dialWebSocket(
   function fail(detail: string): void {
     if (settled || failed) return;
     failed = true;
-    stopProbe = explainFailure(means.probe, options, detail, settle);
+    const text = detail === '' ? 'connection failed' : detail;
+    if (means.explain === undefined) settle({ reason: 'other', detail: text });
+    else stopProbe = means.explain(options, text, settle);
   }
 
   try {
@@ -109,39 +110,6 @@ export function dialWebSocket(
     settle(undefined);
     giveUp();
   };
-}
-
-/** The web API says only *that* a dial failed; a TCP connect to the same place tells why. */
-function explainFailure(
-  probe: Runtime['probe'] | undefined,
-  options: DialOptions,
-  detail: string,
-  settle: (outcome: DialOutcome) => void,
-): Cancel {
-  const text = detail === '' ? 'connection failed' : detail;
-  if (probe === undefined) {
-    settle({ reason: 'other', detail: text });
-    return () => {};
-  }
-  const url = new URL(options.url);
-  const host = url.hostname.replace(/^\[|\]$/g, '');
-  const port = url.port === '' ? (url.protocol === 'wss:' ? 443 : 80) : Number(url.port);
-  return probe(host, port, options.timeoutMs, (outcome) => settle(explained(outcome, text)));
-}
-
-function explained(outcome: ProbeOutcome, text: string): DialOutcome {
-  switch (outcome) {
-    case 'refused':
-      return { reason: 'refused', detail: 'connection refused' };
-    case 'timeout':
-      return { reason: 'timeout', detail: text };
-    case 'open':
-      return { reason: 'other', detail: `something listens there but did not accept the WebSocket: ${text}` };
-    case 'other':
-      return { reason: 'other', detail: text };
-    default:
-      return outcome satisfies never;
-  }
 }
 
 export function errorText(error: unknown): string {

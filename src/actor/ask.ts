@@ -1,5 +1,5 @@
 /** Asking: a message whose reply is a promise. */
-import { limits } from '../limits.ts';
+import { coreLimits as limits } from '../limits.ts';
 import type { Cancel, Environment } from './environment.ts';
 import { AskTimeoutError, SystemTerminatedError, TooManyAsksError } from './errors.ts';
 import { durationRule, OptionsError } from './options.ts';

@@ -1,5 +1,5 @@
 /** Messages that reached nobody: counted by reason, the latest kept, all published. */
-import { limits } from '../limits.ts';
+import { coreLimits as limits } from '../limits.ts';
 import { AskRef } from './ask.ts';
 import type { Cancel, Logger } from './environment.ts';
 import { UndeliveredError } from './errors.ts';

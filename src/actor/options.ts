@@ -1,5 +1,5 @@
 /** Validation of options, shared by every layer: one clear error that names family, field, value and rule. */
-import { limits } from '../limits.ts';
+import { coreLimits as limits } from '../limits.ts';
 
 /** A bad option value. */
 export class OptionsError extends Error {

@@ -1,5 +1,5 @@
 /** The environment of production: the one place where time, timers and randomness of the real world enter. */
-import { limits } from '../limits.ts';
+import { coreLimits as limits } from '../limits.ts';
 import type { HoldingTimers } from './coordinated_shutdown.ts';
 import type { Environment, Logger } from './environment.ts';
 import { consoleLogger } from './logger.ts';

@@ -5,7 +5,7 @@ import type { Cancel, Environment } from '../actor/environment.ts';
 import { EventStream } from '../actor/event_stream.ts';
 import type { ActorRef } from '../actor/ref.ts';
 import { WireError } from '../cluster/wire_checks.ts';
-import { limits } from '../limits.ts';
+import { coreLimits as limits } from '../limits.ts';
 import type { Sender } from '../singleton/in_flight.ts';
 import type { SingletonName } from '../singleton/naming.ts';
 import { nameOf } from '../singleton/singleton_name.ts';

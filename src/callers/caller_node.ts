@@ -5,7 +5,7 @@
  */
 import type { Cancel, Environment } from '../actor/environment.ts';
 import type { Member, MembershipView, StartedRecord } from '../cluster/member.ts';
-import { limits } from '../limits.ts';
+import { coreLimits as limits } from '../limits.ts';
 import type { Sender } from '../singleton/in_flight.ts';
 import type { ProxyNode } from '../singleton/proxy.ts';
 import { encodingFailure } from '../transport/envelope_pipe.ts';

@@ -13,7 +13,7 @@ import {
   textRule,
 } from '../actor/options.ts';
 import { isToken, tokenRule } from '../transport/token.ts';
-import { limits } from '../limits.ts';
+import { coreLimits as limits } from '../limits.ts';
 import type { DeliveryMode, OverflowPolicy } from '../singleton/sender_stream.ts';
 import type { Runtime } from '../transport/runtime.ts';
 import { type CallerDial, callerUrl } from './dial.ts';

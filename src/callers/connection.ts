@@ -1,7 +1,7 @@
 /** The connection of a caller, kept up: the shell of `connection_state.ts`, with hello, keep-alive and frames. */
 import type { Cancel, Environment } from '../actor/environment.ts';
 import { WireError } from '../cluster/wire_checks.ts';
-import { limits } from '../limits.ts';
+import { coreLimits as limits } from '../limits.ts';
 import { closeCodes } from '../transport/close_codes.ts';
 import type { DialFailure, Link } from '../transport/contract.ts';
 import { EnvelopePipe } from '../transport/envelope_pipe.ts';

@@ -3,7 +3,7 @@
  * waits that are cut by chance (full jitter, as in "Exponential Backoff And Jitter", AWS 2015), so that the callers of a
  * node that died do not all arrive elsewhere at once. The first new try after a loss goes to another address at once.
  */
-import { limits } from '../limits.ts';
+import { coreLimits as limits } from '../limits.ts';
 import type { DialFailure } from '../transport/contract.ts';
 
 export type ConnectionState =

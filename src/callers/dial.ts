@@ -1,6 +1,6 @@
 /** How a caller reaches a node: one outbound WebSocket, and the handshake in which both prove that they know the token. */
 import type { Cancel, Environment } from '../actor/environment.ts';
-import { limits } from '../limits.ts';
+import { coreLimits as limits } from '../limits.ts';
 import {
   callerHello,
   keyBytes,

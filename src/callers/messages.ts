@@ -1,6 +1,6 @@
 /** What callers, their gateways and hosts say to each other: building envelopes, and reading them with every field checked. */
 import { countOf, fail, flagOf, listOf, textOf, tupleOf } from '../cluster/wire_checks.ts';
-import { limits } from '../limits.ts';
+import { coreLimits as limits } from '../limits.ts';
 import { callerPrefix } from '../singleton/outside.ts';
 import type { Envelope } from '../transport/peers_contract.ts';
 import { codes } from '../wire/codes.ts';

@@ -1,5 +1,5 @@
 /** How much a caller may send: a token bucket (the leaky bucket as a meter of ITU-T I.371), the same on both sides. */
-import { limits } from '../limits.ts';
+import { coreLimits as limits } from '../limits.ts';
 
 /** Each begun 4 KiB of a message counts as one more message. */
 export function costOf(bytes: number): number {

@@ -1,6 +1,6 @@
 /** A node that a caller is connected to and that gets nothing done, such as one that is cut off from the others, is left. */
 import type { Cancel, Environment } from '../actor/environment.ts';
-import { limits } from '../limits.ts';
+import { coreLimits as limits } from '../limits.ts';
 import type { CallerStream } from './caller_stream.ts';
 
 export interface StallPort {

@@ -2,7 +2,7 @@
  * Checks of single fields that came from another node: by type first, and no code of the value is ever run. All throw
  * `WireError`, which names field, value and rule; the value is cut short and shown without control characters.
  */
-import { limits } from '../limits.ts';
+import { coreLimits as limits } from '../limits.ts';
 import { parseAddress } from '../transport/address.ts';
 import type { Address } from '../transport/contract.ts';
 

@@ -1,6 +1,6 @@
 /** The typed name of a singleton. */
 import { OptionsError } from '../actor/options.ts';
-import { limits } from '../limits.ts';
+import { coreLimits as limits } from '../limits.ts';
 
 const family = 'SingletonKey';
 

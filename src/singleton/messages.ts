@@ -1,6 +1,6 @@
 /** What singletons say to each other between nodes: building envelopes, and reading them with every field checked. */
 import { countOf, fail, flagOf, listOf, proseOf, textOf } from '../cluster/wire_checks.ts';
-import { limits } from '../limits.ts';
+import { coreLimits as limits } from '../limits.ts';
 import type { Address } from '../transport/contract.ts';
 import type { Envelope } from '../transport/peers_contract.ts';
 import { codes } from '../wire/codes.ts';

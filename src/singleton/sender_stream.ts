@@ -3,7 +3,7 @@
  * settled (rules 12 and 15). No time, no sockets: the proxy gives it a port to transmit through.
  */
 import { Mailbox } from '../actor/mailbox.ts';
-import { limits } from '../limits.ts';
+import { coreLimits as limits } from '../limits.ts';
 import type { Address } from '../transport/contract.ts';
 import { InFlight, type Sender } from './in_flight.ts';
 

@@ -1,5 +1,5 @@
 /** Addresses are `host:port`; an IPv6 host is written in brackets. Pure text, no name is ever resolved here. */
-import { limits } from '../limits.ts';
+import { coreLimits as limits } from '../limits.ts';
 import type { Address } from './contract.ts';
 
 export interface HostAndPort {

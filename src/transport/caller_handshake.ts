@@ -11,7 +11,7 @@
  * is `tag, protocol u16, nonce 32` (and `key 16` from a caller), then the cluster's name in UTF-8; a caller that takes any
  * cluster leaves it empty. A proof is `tag, MAC 32`.
  */
-import { limits } from '../limits.ts';
+import { coreLimits as limits } from '../limits.ts';
 import type { HandshakeEffect, HandshakeEvent, HandshakeMachine, RejectCode } from './handshake.ts';
 import { helloTags, macBytes, nonceBytes, protocolVersion } from './protocol.ts';
 import { noSecret } from './secret_keys.ts';

@@ -1,6 +1,6 @@
 /** Envelopes over one link that is nobody's peer: two lanes, batches by turn, a bounded queue. */
 import type { Cancel, Environment } from '../actor/environment.ts';
-import { limits } from '../limits.ts';
+import { coreLimits as limits } from '../limits.ts';
 import { MessageTooLargeError, SerializationError } from '../wire/errors.ts';
 import { batchFrame, type Envelope, type Lane } from '../wire/batch.ts';
 import type { Link } from './contract.ts';

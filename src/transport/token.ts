@@ -1,5 +1,5 @@
 /** What a token of callers must look like. */
-import { limits } from '../limits.ts';
+import { coreLimits as limits } from '../limits.ts';
 
 /** Never part of an error. */
 export function isToken(value: unknown): value is string {

@@ -1,5 +1,5 @@
 /** The reading half of `lean_codec.ts`. */
-import { limits } from '../limits.ts';
+import { coreLimits as limits } from '../limits.ts';
 import { DecodeError, FrameError } from './errors.ts';
 import { EXTENSION_TAG, type RefResolver, revive, type ReviveContext } from './extension.ts';
 import { arrayTags, MAP_TAG, SET_TAG } from './lean_tags.ts';

@@ -1,5 +1,5 @@
 /** The writing half of `lean_codec.ts`. */
-import { limits } from '../limits.ts';
+import { coreLimits as limits } from '../limits.ts';
 import { MessageTooLargeError, SerializationError } from './errors.ts';
 import { errorData, EXTENSION_TAG, kinds, type RefResolver } from './extension.ts';
 import { arrayTags, MAP_TAG, SET_TAG } from './lean_tags.ts';

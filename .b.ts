@@ -1,0 +1,2 @@
+import { connect } from './src/callers/mod.ts';
+(globalThis as any).connect = connect;
