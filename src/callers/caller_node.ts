@@ -4,7 +4,7 @@
  * with the proxy.
  */
 import type { Cancel, Environment } from '../actor/environment.ts';
-import type { Member, MembershipView, StartedRecord } from '../cluster/member.ts';
+import type { Member, MembershipView } from '../cluster/member.ts';
 import { coreLimits as limits } from '../limits.ts';
 import type { Sender } from '../singleton/in_flight.ts';
 import type { ProxyNode } from '../singleton/proxy.ts';
@@ -30,7 +30,6 @@ export interface CallerNodePort {
 /** Of a `streamOpen` after its name. */
 type StartFields = [base: number, next: number, lastSentEpoch: number, repeat: boolean];
 
-const started: StartedRecord = { generation: 0, role: undefined };
 const wait: SendFailure = { reason: 'queue-full', detail: 'not now' };
 /** Hosts that only a hint has named. */
 const keptHints = 64;
@@ -84,18 +83,22 @@ export class CallerNode implements ProxyNode {
     return this.#hosts.get(name);
   }
 
+  memberFor(name: string): Member | undefined {
+    const uid = this.#hosts.get(name);
+    return uid === undefined ? undefined : this.#view.members.find((member) => member.uid === uid);
+  }
+
   view(): MembershipView {
     return this.#view;
   }
 
   #newView(revision: number): MembershipView {
-    const names = new Map<string, string[]>([...this.#hinted].map((uid) => [uid, []]));
-    for (const [name, uid] of this.#hosts) names.set(uid, [...(names.get(uid) ?? []), name]);
-    const members = [...names].map(([uid, own], at) => member(uid, own, at + 1));
+    const uids = new Set([...this.#hinted, ...this.#hosts.values()]);
+    const members = [...uids].map(member);
     return {
       revision,
       clusterId: undefined,
-      self: member(this.uid, [], 0),
+      self: member(this.uid),
       leader: undefined,
       members,
       converged: true,
@@ -179,18 +182,18 @@ export class CallerNode implements ProxyNode {
   }
 }
 
-function member(uid: string, names: readonly string[], upNumber: number): Member {
+function member(uid: string): Member {
   return {
     address: uid,
     uid,
     status: 'up',
     roles: [],
-    upNumber,
+    upNumber: 0,
     runtime: '',
     appVersion: '',
     terminated: false,
     reachable: true,
-    started: new Map(names.map((name) => [name, started])),
+    started: new Map(),
     hosting: new Map(),
   };
 }

@@ -45,6 +45,8 @@ export class CallerStream {
       name,
       node,
       local: nobodyHere,
+      host: () => node.memberFor(name),
+      role: () => undefined,
       senderField: (sender) => sender ?? null,
       deadLetter: (message, sender, reason, detail) =>
         deadLetters.publish({ message, sender, recipient, reason, detail }),

@@ -8,7 +8,6 @@ import type { MembershipNode } from '../cluster/contract.ts';
 import type { Address } from '../transport/contract.ts';
 import type { SendFailure } from '../transport/peers_contract.ts';
 import type { Delivery, OpenOutcome } from './delivery_host.ts';
-import { hostOf, roleOf } from './host.ts';
 import type { Sender } from './in_flight.ts';
 import { deliverEnvelope, type OpenedMessage, openEnvelope, type OpenMessage, type RefuseMessage } from './messages.ts';
 import {
@@ -50,6 +49,9 @@ export interface ProxyPort {
   readonly name: string;
   readonly node: ProxyNode;
   readonly local: LocalHost;
+  /** The member that should host it, in the view of this node, and the role that counts for it. */
+  host(): Member | undefined;
+  role(): string | undefined;
   /** A sender in the form in which it goes to another node. */
   senderField(sender: Sender): unknown;
   deadLetter(message: unknown, sender: Sender, reason: LostReason, detail: string): void;
@@ -119,7 +121,7 @@ export class SingletonProxy implements StreamPort {
     const view = this.#port.node.view();
     const hinted = this.#hint &&
       view.members.find((member) => member.address === this.#hint && member.status !== 'down');
-    return hinted || hostOf(view, this.#port.name);
+    return hinted || this.#port.host();
   }
 
   #open(host: Member): void {
@@ -270,8 +272,8 @@ export class SingletonProxy implements StreamPort {
       this.#overflowing = true;
       const { name, node } = this.#port;
       node.environment.log.warn(`singleton ${name}: the buffer is full, messages become dead letters`, {
-        role: roleOf(node.view(), name),
-        host: hostOf(node.view(), name)?.address ?? 'nobody has started it',
+        role: this.#port.role(),
+        host: this.#port.host()?.address ?? 'nobody has started it',
       });
     }
     if (reason === 'unserializable' || reason === 'too-large') {

@@ -6,6 +6,7 @@ import { codes } from '../wire/codes.ts';
 import type { PeerIdentity } from '../transport/contract.ts';
 import type { Envelope } from '../transport/peers_contract.ts';
 import { HandOverSide } from './hand_over_side.ts';
+import { hostOf, roleOf } from './host.ts';
 import { HostSide } from './host_side.ts';
 import { ManagerShell } from './manager_shell.ts';
 import {
@@ -77,6 +78,8 @@ export class Singleton {
         name,
         node,
         local: this.#side,
+        host: () => hostOf(node.view(), name),
+        role: () => roleOf(node.view(), name),
         senderField: (sender) => system.refProvider.senderField(sender),
         deadLetter: (message, sender, reason, detail) =>
           system.deadLetters.publish({ message, sender, reason, detail, recipient: `singleton ${name}` }),

@@ -106,6 +106,31 @@ test(
   }),
 );
 
+test('what a page loads to be a caller is under 60 kB, minified', { skip: withoutTools }, async () => {
+  const { build } = tool<Bundler>('esbuild');
+  const bundled = await build({
+    stdin: { contents: `export { connect } from './src/callers/mod.ts';`, resolveDir: root, loader: 'ts' },
+    bundle: true,
+    minify: true,
+    write: false,
+    format: 'esm',
+    platform: 'browser',
+    conditions: ['browser'],
+    logLevel: 'error',
+  });
+  const { minify } = tool<{ minify(code: string, options: object): Promise<{ code: string }> }>('terser');
+  const { code } = await minify(bundled.outputFiles[0]!.text, {
+    module: true,
+    ecma: 2022,
+    compress: { passes: 3, ecma: 2022 },
+    mangle: true,
+  });
+  const bytes = new TextEncoder().encode(code).length;
+  assert(bytes < 60_000, `${bytes} bytes`);
+  // Nothing that only nodes need: neither the codec of frames between nodes, nor HTTP.
+  for (const text of ['cbor', 'hono', '/cluster/members']) assert(!code.includes(text), text);
+});
+
 interface Page {
   goto(url: string): Promise<unknown>;
   on(event: string, listener: (value: never) => void): void;

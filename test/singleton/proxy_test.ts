@@ -3,6 +3,7 @@ import { assertEquals } from '@std/assert';
 import type { MembershipNode } from '../../src/cluster/contract.ts';
 import { DeliveryHost } from '../../src/singleton/delivery_host.ts';
 import { type OpenMessage, readOpen } from '../../src/singleton/messages.ts';
+import { hostOf } from '../../src/singleton/host.ts';
 import { SingletonProxy } from '../../src/singleton/proxy.ts';
 import { ManualEnvironment } from '../../src/testkit/manual_environment.ts';
 import type { Envelope } from '../../src/transport/peers_contract.ts';
@@ -47,6 +48,8 @@ function proxyOnSelf() {
     name: 'x',
     node,
     local: { open: () => undefined, offer: () => 'stale', copies: false },
+    host: () => hostOf(known.view, 'x'),
+    role: () => undefined,
     senderField: (sender) => sender ?? null,
     deadLetter: (message) => dead.push(message),
   });

@@ -1,2 +1,0 @@
-import { connect } from './src/callers/mod.ts';
-(globalThis as any).connect = connect;
