@@ -98,7 +98,7 @@ test('requests that may not upgrade get a clear answer', async () => {
   await server.listener.close();
 });
 
-test('a handler that throws costs its caller a 500 and nobody else anything', async () => {
+test('FB-095: a handler that throws costs its caller a 500 and nobody else anything', async () => {
   const server = await serve({
     fetch: (request) => {
       if (request.url.endsWith('/bad')) throw new Error('boom');
@@ -182,7 +182,7 @@ test('a connection that breaks is a loss on both sides', async () => {
   assertEquals([near.closes[0]?.code, near.closes[0]?.clean], [1006, false]);
 });
 
-test('R111: frames above the limit are not handed on and end that connection only', async () => {
+test('R111, FB-090: frames above the limit are not handed on and end that connection only', async () => {
   const server = await serve();
   const raw = await rawClient(server.listener.port);
   raw.socket.write(frame(2, new Uint8Array(2 * maxFrameBytes)));
@@ -205,7 +205,7 @@ test('R111: frames above the limit are not handed on and end that connection onl
   await server.listener.close();
 });
 
-test('broken frames end that connection only', async () => {
+test('FB-088: broken frames end that connection only', async () => {
   const server = await serve();
   const broken: Uint8Array[] = [
     frame(1, new TextEncoder().encode('text')),

@@ -52,7 +52,7 @@ const attacks: readonly Attack[] = [
     passMs: 20_000,
   },
   {
-    name: 'speaks for the host about what it hosts: the host refutes it everywhere',
+    name: 'R116: speaks for the host about what it hosts: the host refutes it everywhere',
     run: (scene) => {
       const hosting = new Map([['counter', { epoch: 1, plannedSince: 1, since: 1 }]]);
       scene.gossip(edited(scene.host.cluster.uid, { selfVersion: 900, hosting }));
@@ -64,12 +64,12 @@ const attacks: readonly Attack[] = [
     },
   },
   {
-    name: 'claims with a version that jumps too far to be answered',
+    name: 'R117: claims with a version that jumps too far to be answered',
     run: (scene) => scene.gossip(edited(scene.heir.cluster.uid, { selfVersion: limits.counterJump * 3 })),
     then: (scene) => counted(scene, 'refused gossip'),
   },
   {
-    name: 'gives itself a role that it did not prove at the handshake',
+    name: 'R116: gives itself a role that it did not prove at the handshake',
     run: (scene) => scene.gossip(edited(scene.rogue.cluster.uid, { roles: ['admin'], selfVersion: 9 })),
     then: async (scene) => {
       await counted(scene, 'refused gossip');
@@ -412,7 +412,7 @@ const attacks: readonly Attack[] = [
     then: (scene) => assertEquals(statuses(scene), everybodyUp),
   },
   {
-    name: 'writes thousands of cluster entries: bounded, and members stay',
+    name: 'R118: writes thousands of cluster entries: bounded, and members stay',
     run: (scene) =>
       scene.gossip((state) => ({
         ...state,

@@ -134,7 +134,7 @@ const handshakes: readonly Attack[] = [
     },
   },
   {
-    name: 'compression is never agreed on, so nothing can be inflated',
+    name: 'FB-089: compression is never agreed on, so nothing can be inflated',
     run: async () => {
       const offer = upgradeRequest('/cluster/ws', 'singlet.v1', 'Sec-WebSocket-Extensions: permessage-deflate\r\n');
       const client = await rawClient(node.port, offer);
@@ -154,7 +154,7 @@ const handshakes: readonly Attack[] = [
     },
   },
   {
-    name: 'more connections than there is room for: the newest are refused, HTTP goes on, the room comes back',
+    name: 'R113: more connections than there is room for: the newest are refused, HTTP goes on, the room comes back',
     run: async () => {
       const sockets: TcpSocket[] = [];
       const one = async () => {
@@ -275,7 +275,7 @@ const requests: readonly Attack[] = [
     },
   },
   {
-    name: 'bodies that break off are nothing to raise an error for',
+    name: 'FB-096: bodies that break off are nothing to raise an error for',
     run: async () => {
       const head =
         `POST /cluster/down HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\nContent-Length: 500\r\n\r\n{`;

@@ -82,7 +82,7 @@ describe('peers: sending', () => {
     assertEquals(b.got, [[1, { n: 1 }]]);
   });
 
-  test('R111: messages up to the limit arrive, in order with small ones; larger ones fail at the sender', async () => {
+  test('R111, FB-091: messages up to the limit arrive, in order with small ones; larger ones fail at the sender', async () => {
     const { env, node } = world();
     const a = await node(1, 'a');
     const b = await node(2, 'b');
