@@ -1,5 +1,6 @@
 /** Drives `seeding.ts` over the network until this node is in a cluster. */
 import type { Cancel } from '../actor/environment.ts';
+import { closeCodes } from '../transport/close_codes.ts';
 import type { Address, PeerIdentity } from '../transport/contract.ts';
 import type { Envelope } from '../transport/peers_contract.ts';
 import { limits } from '../limits.ts';
@@ -24,11 +25,16 @@ import {
 } from './seeding_state.ts';
 import { countOf, fail, flagOf, proseOf } from './wire_checks.ts';
 
+/** Milliseconds without any answer after which a link that carries questions is given up for a new one. */
+const silentLinkMs = 2_000;
+
 export class JoinProcess {
   #node: NodeContext;
   #seeding: Seeding | undefined;
   #alarm: Alarm;
   #asking = new Set<Cancel>();
+  /** By address: since when questions there have had no answer. */
+  #silentSince = new Map<Address, number>();
 
   constructor(node: NodeContext) {
     this.#node = node;
@@ -69,6 +75,7 @@ export class JoinProcess {
   }
 
   pledgeRequested(from: PeerIdentity, envelope: Envelope): void {
+    this.#silentSince.delete(from.address);
     const nonce = decode(() => countOf(envelope[1], 'nonce'));
     if ('refused' in nonce) return this.#node.count('refused pledge');
     if (this.#node.membership().phase !== 'outside') {
@@ -78,6 +85,7 @@ export class JoinProcess {
   }
 
   pledgeAnswered(from: PeerIdentity, envelope: Envelope): void {
+    this.#silentSince.delete(from.address);
     const answer = decode(() => ({
       nonce: countOf(envelope[1], 'nonce'),
       pledge: flagOf(envelope[2], 'granted') ? claimOf(envelope[3], from) : undefined,
@@ -87,6 +95,7 @@ export class JoinProcess {
   }
 
   joinRefused(from: PeerIdentity, envelope: Envelope): void {
+    this.#silentSince.delete(from.address);
     const why = decode(() => proseOf(envelope[1], 1_024, 'reason'));
     if ('refused' in why || this.#node.membership().phase !== 'outside') return;
     if (envelope[2] === true) this.#node.dispatch({ kind: 'end', why: why.value, selfDown: true, rejoin: true });
@@ -120,14 +129,14 @@ export class JoinProcess {
       case 'ask':
         return this.#ask(effect.seed);
       case 'request-pledge':
-        return this.#node.send(effect.to, [codes.pledgeRequest, effect.nonce]);
+        return this.#question(effect.to, [codes.pledgeRequest, effect.nonce]);
       case 'answer-pledge': {
         const record = effect.granted ? encodeRecord(self) : null;
         if (effect.granted) this.#alarm.at(environment.clock.now() + seedingTimes.firstRetry);
         return this.#node.send(effect.to, [codes.pledgeAnswer, effect.nonce, effect.granted, record]);
       }
       case 'join':
-        return this.#node.send(effect.to, [codes.join, encodeRecord(self), settings.fingerprint]);
+        return this.#question(effect.to, [codes.join, encodeRecord(self), settings.fingerprint]);
       case 'form': {
         if (effect.overridden) {
           environment.log.warn('founding a cluster without asking the seeds', { seeds: settings.seeds });
@@ -143,6 +152,19 @@ export class JoinProcess {
       default:
         effect satisfies never;
     }
+  }
+
+  /**
+   * Before there are heartbeats nothing else notices a link on which nothing arrives. Both ends take a new one into use,
+   * also where one of them still believes in the old one.
+   */
+  #question(to: Address, envelope: Envelope): void {
+    const now = this.#node.environment.clock.now();
+    const since = this.#silentSince.get(to) ?? now;
+    const silent = now - since >= silentLinkMs;
+    if (silent) this.#node.peers.disconnect(to, closeCodes.unsettled, 'no answer while looking for a cluster');
+    this.#silentSince.set(to, silent ? now : since);
+    this.#node.send(to, envelope);
   }
 
   #ask(seed: string): void {

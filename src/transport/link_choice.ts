@@ -5,7 +5,8 @@
  * ever sent on a link by either side before that. So when both dialled at once, the surplus link has carried no message,
  * and closing it loses and reorders none. The other process opens with `ready l`, l being the last link number that it
  * has seen end: by that the chooser can tell a surplus link from one that replaces a link only the other side knows to
- * be dead.
+ * be dead. A link may also hang before its `use` has arrived; then only one side believes in it, and gives it up for the
+ * next one that opens after a while without a sign of life.
  */
 
 export interface LinkChoice {
@@ -21,7 +22,14 @@ export type LinkEvent =
   /** `next`: the number to give if this or another link is taken into use now. */
   | { readonly kind: 'opened'; readonly id: number; readonly next: number }
   | { readonly kind: 'use'; readonly id: number; readonly number: number }
-  | { readonly kind: 'ready'; readonly id: number; readonly lost: number; readonly next: number }
+  /** `stale`: nothing has ever come in on the link in use, for long enough that its `use` may have been lost with it. */
+  | {
+    readonly kind: 'ready';
+    readonly id: number;
+    readonly lost: number;
+    readonly stale: boolean;
+    readonly next: number;
+  }
   | { readonly kind: 'closed'; readonly id: number; readonly next: number }
   /** This side has closed all of them. */
   | { readonly kind: 'all-closed' };
@@ -48,7 +56,7 @@ export function stepLinkChoice(state: LinkChoice, event: LinkEvent): LinkStep {
     case 'use':
       return use(state, event.id, event.number);
     case 'ready':
-      return ready(state, event.id, event.lost, event.next);
+      return ready(state, event);
     case 'closed':
       return closed(state, event.id, event.next);
     case 'all-closed':
@@ -98,12 +106,12 @@ function supersede(id: number): readonly LinkEffect[] {
   return [{ kind: 'out-of-use', id }, { kind: 'close', id, why: 'superseded' }];
 }
 
-function ready(state: LinkChoice, id: number, lost: number, next: number): LinkStep {
+function ready(state: LinkChoice, { id, lost, stale, next }: Extract<LinkEvent, { kind: 'ready' }>): LinkStep {
   if (!state.chooser) return { state, effects: [{ kind: 'close', id, why: 'unsettled' }] };
   if (!state.waiting.includes(id)) return { state, effects: [] };
   const { used } = state;
   if (used === undefined) return take(state, id, next);
-  if (lost < used.number) {
+  if (lost < used.number && !stale) {
     const waiting = state.waiting.filter((other) => other !== id);
     return { state: { ...state, waiting }, effects: [{ kind: 'close', id, why: 'duplicate' }] };
   }

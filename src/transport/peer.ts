@@ -38,6 +38,8 @@ export interface LinkEntry {
   open: boolean;
   /** Ends the wait for an agreement to use the link. */
   settled: Cancel;
+  /** Since when it is in use without a message having come in; undefined once one has. */
+  unheardSince: number | undefined;
 }
 
 /** Links in a row that ended before they were used, until that counts as a failed dial. */
@@ -159,6 +161,7 @@ export class Peer {
       id: this.nextId++,
       reader: new FrameReader(this.host.codec),
       open: true,
+      unheardSince: undefined,
       settled: this.host.environment.timers.set(limits.handshakeMs, () => {
         this.close(entry, closeCodes.unsettled, 'the link was not taken into use');
       }),
@@ -188,7 +191,12 @@ export class Peer {
   /** The peer's side of the agreement. */
   agreed(entry: LinkEntry, kind: 'use' | 'ready', number: number): void {
     if (kind === 'use') this.step({ kind: 'use', id: entry.id, number });
-    else this.step({ kind: 'ready', id: entry.id, lost: number, next: this.host.nextLinkNumber() });
+    else this.step({ kind: 'ready', id: entry.id, lost: number, stale: this.stale, next: this.host.nextLinkNumber() });
+  }
+
+  private get stale(): boolean {
+    const since = this.used?.unheardSince;
+    return since !== undefined && this.host.environment.clock.now() - since >= limits.handshakeMs;
   }
 
   isUsed(entry: LinkEntry): boolean {
@@ -287,6 +295,7 @@ export class Peer {
     this.dialer.succeeded();
     this.unsettled = 0;
     this.used = entry;
+    entry.unheardSince = this.host.environment.clock.now();
     entry.link.onDrain = () => {
       if (this.used === entry) this.outbox.drained(entry.link);
     };

@@ -233,6 +233,7 @@ export class LinkedPeers implements Peers {
     if (!entry.peer.isUsed(entry)) {
       return entry.peer.close(entry, closeCodes.unsettled, 'messages on a link that is not in use');
     }
+    entry.unheardSince = undefined;
     this.counters.received(frame.lane, bytes.length, frame.kind === 'messages' ? frame.envelopes.length : 0);
     if (frame.kind !== 'messages') return;
     if (frame.failed > 0) this.undecodable(link, frame.failed, frame.failure);
