@@ -27,7 +27,7 @@ export const deliveryMutants: readonly Mutant[] = [
     file: 'src/singleton/delivery_filter.ts',
     find: 'return { stream, prefix: this.prefix, exceptions: [...this.exceptions].sort((a, b) => a - b) };',
     replace: 'return { stream, prefix: this.prefix, exceptions: [] };',
-    profiles: ['moves', 'leave'],
+    profiles: ['crawl'],
   },
   {
     name: 'watermarks-left-behind',

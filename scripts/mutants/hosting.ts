@@ -36,25 +36,6 @@ export const hostingMutants: readonly Mutant[] = [
       "member.uid !== draft.state.selfUid && !member.terminated && member.status === 'up' && member.started.has(draft.state.name));",
   },
   {
-    name: 'older-answers-count',
-    rule: 9,
-    what: 'answers to an earlier attempt are taken for answers to this one',
-    file: 'src/singleton/manager_becoming.ts',
-    find:
-      "if (answer.nonce !== current || (phase.kind !== 'becoming-host' && phase.kind !== 'acquiring-lease')) return;",
-    replace: "if (phase.kind !== 'becoming-host' && phase.kind !== 'acquiring-lease') return;",
-    profiles: ['crawl'],
-  },
-  {
-    name: 'yielding-voids-nothing',
-    rule: 9,
-    what: 'a becoming host that yields to a better one goes on with what it has collected',
-    file: 'src/singleton/manager_standing_down.ts',
-    find: '      abandonAttempt(draft);\n      return answer(give(draft, asker));',
-    replace: '      return answer(give(draft, asker));',
-    profiles: ['crawl'],
-  },
-  {
     name: 'down-members-are-passed-over',
     rule: 9,
     what: 'a member that is down, and not yet removed, is not waited for',
