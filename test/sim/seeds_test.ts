@@ -2,7 +2,7 @@
  * Many seeds through the simulator, in processes beside each other: fixed ones of every profile, so that a change that breaks
  * a rule is seen, and fresh ones, which are printed. `SIM_SEEDS`: fixed seeds of each profile, of the whole thing, of
  * membership alone and of spawning, of the whole thing with leases, where nothing excuses two, and of callers from outside
- * (default `80,120,4,500,1`);
+ * (default `40,60,4,500,1`);
  * `SIM_FRESH_SECONDS`: how long fresh ones run (default 60, 0 for none).
  * `npm run sim -- --seed N` runs and explains a single one.
  */
@@ -13,7 +13,7 @@ import { profileNames } from '../../src/testkit/profiles.ts';
 import { parallel, runSim } from './sim_process.ts';
 
 const programs = ['singletons', 'membership', 'spawn', 'callers'] as const;
-const counts = (process.env['SIM_SEEDS'] ?? '80,120,4,500,1').split(',').map(Number);
+const counts = (process.env['SIM_SEEDS'] ?? '40,60,4,500,1').split(',').map(Number);
 const freshSeconds = Number(process.env['SIM_FRESH_SECONDS'] ?? 60);
 
 /** All slices are asked for at once; each test waits for its own. */
