@@ -11,7 +11,7 @@ import { Alarm } from './alarm.ts';
 import type { HostGate } from './contract.ts';
 import { heardEveryMs } from './downing/lease_majority.ts';
 import { acknowledged, emptyGate, gateDeadline, type GateState, graceDeadline, retained } from './gate.ts';
-import { answered, type HeardState, longestSilenceMs, nobodyHeard, seen, silenceMs } from './heard.ts';
+import { answered, forgotten, type HeardState, longestSilenceMs, nobodyHeard, seen, silenceMs } from './heard.ts';
 import { selfRecord } from './membership_state.ts';
 import type { NodeContext } from './node_context.ts';
 import { stableAfterMs } from './timing.ts';
@@ -31,7 +31,7 @@ export class GateKeeper implements HostGate {
   #unanswered: ReadonlySet<string> = new Set();
   #deadline = Infinity;
   /** How far the wall clock was ahead of the monotonic one when this node last looked. */
-  #ahead = Infinity;
+  #ahead: number | undefined;
   #hosting = false;
   #pinging = false;
   #foundClosed = false;
@@ -61,13 +61,15 @@ export class GateKeeper implements HostGate {
   }
 
   /**
-   * The wall clock ran ahead of the monotonic one: the machine was suspended, or the clock was set. What was heard before says
-   * nothing any more; with answers to new pings it goes on.
+   * The wall clock moved against the monotonic one: the machine was suspended, or the clock was set (set back, it could hide a
+   * suspend). What was heard before says nothing any more; with answers to new pings it goes on.
    */
   #slept(): boolean {
     const { now, wall } = this.#instant();
-    if (wall - now <= this.#ahead + clockSlackMs) return false;
+    const moved = wall - now - (this.#ahead ?? wall - now);
+    if (Math.abs(moved) <= clockSlackMs) return false;
     this.#ahead = wall - now;
+    if (moved < 0) this.#heard = forgotten(this.#heard);
     this.#state = emptyGate;
     this.#sent.clear();
     if (this.#hosting) {

@@ -31,6 +31,13 @@ export function answered(state: HeardState, uid: string, sentAt: Instant): Heard
   return new Map(state).set(uid, { seen: known.seen, answered: sentAt });
 }
 
+const never: Instant = { now: -Infinity, wall: -Infinity };
+
+/** No clock tells any more how long ago that was. */
+export function forgotten(state: HeardState): HeardState {
+  return new Map([...state.keys()].map((uid) => [uid, { seen: never, answered: undefined }]));
+}
+
 /** For how long `member` has been silent, by whichever clock of this node ran further. */
 export function silenceMs(state: HeardState, member: Member, self: Member, at: Instant): number {
   const last = heardAt(state, member, self);

@@ -3,7 +3,8 @@
  *
  * - The term counts from the moment the request was *sent*, on the monotonic clock, shortened by the drift bound, so that
  *   it ends here before it can end at the backend. An answer that comes after that end is refused.
- * - Wall time may only shorten it: where the monotonic clock stands still during a suspend, the wall clock runs ahead.
+ * - Wall time may only shorten it: where the monotonic clock stands still during a suspend, the wall clock runs ahead. Set
+ *   back, it could hide that, and ends the term too.
  * - One request at a time, so that no two of one owner can overtake each other.
  * - A failed renewal is repeated within the term; nothing is renewed after a loss or a release.
  * - Whatever may have been granted and is not wanted any more is released.
@@ -142,9 +143,9 @@ class Holder {
     const { now, wall } = this.#at;
     const slept = term !== undefined && now < term.deadline;
     const why = slept
-      ? `the wall clock ran ahead of the monotonic one by ${
-        Math.round(wall - now - term.maxAhead)
-      } ms too much: this process was suspended, or the clock was set`
+      ? `the wall clock moved by ${
+        Math.round(wall - now - term.ahead)
+      } ms against the monotonic one: this process was suspended, or the clock was set`
       : 'the term ended before a renewal was confirmed';
     this.#lost(why);
   }

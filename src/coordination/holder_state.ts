@@ -21,8 +21,9 @@ export interface Term {
   readonly deadline: number;
   /** … and the wall clock below this … */
   readonly wallDeadline: number;
-  /** … and the wall clock not further ahead of the monotonic one than this. */
-  readonly maxAhead: number;
+  /** … and the wall clock as far ahead of the monotonic one as this, give or take `slackMs`. */
+  readonly ahead: number;
+  readonly slackMs: number;
 }
 
 export interface HolderState {
@@ -101,12 +102,18 @@ export function termOf(config: ResolvedLease, at: Instant): Term {
   return {
     deadline: at.now + length,
     wallDeadline: at.wall + length,
-    maxAhead: at.wall - at.now + Math.max(clockSlackMs, config.ttlMs * config.driftBound),
+    ahead: at.wall - at.now,
+    slackMs: Math.max(clockSlackMs, config.ttlMs * config.driftBound),
   };
 }
 
+/**
+ * A wall clock that ran ahead shows a suspend, during which the monotonic clock may stand still. One that was set back could
+ * hide a suspend, so it ends the term as well.
+ */
 export function within(term: Term, at: Instant): boolean {
-  return at.now < term.deadline && at.wall < term.wallDeadline && at.wall - at.now <= term.maxAhead;
+  return at.now < term.deadline && at.wall < term.wallDeadline &&
+    Math.abs(at.wall - at.now - term.ahead) <= term.slackMs;
 }
 
 export function isHeld(state: HolderState, at: Instant): boolean {

@@ -124,7 +124,10 @@ describe('the gate after a suspend that only the wall clock shows', () => {
       answerAll();
       assertEquals([keeper.open(), opened], [true, 1]);
       suspended.ms -= 3_600_000;
-      assertEquals(keeper.open(), true, 'a clock that is set back changes nothing');
+      assertEquals(keeper.open(), false, 'a clock that is set back could hide a suspend');
+      await environment.elapse(1);
+      answerAll();
+      assertEquals(keeper.open(), true);
     });
   }
 });

@@ -1,6 +1,6 @@
 import { describe, test } from 'node:test';
 import { assertEquals, assertStrictEquals } from '@std/assert';
-import { answered, longestSilenceMs, nobodyHeard, seen } from '../../src/cluster/heard.ts';
+import { answered, forgotten, longestSilenceMs, nobodyHeard, seen } from '../../src/cluster/heard.ts';
 import { membersOf } from './downing/members.ts';
 
 const at = (now: number, wall = now + 1_000_000) => ({ now, wall });
@@ -20,6 +20,14 @@ describe('since when a member has been silent', () => {
     assertEquals(longestSilenceMs(fresh, membersOf('A B C'), who('A B C', 'B'), at(300)), Infinity);
     const heardA = answered(fresh, 'A', at(250));
     assertEquals(longestSilenceMs(heardA, membersOf('A B C'), who('A B C', 'B'), at(300)), 200);
+  });
+
+  test('what is forgotten is silent for ever, until a new answer', () => {
+    const members = membersOf('A B');
+    const once = answered(seen(nobodyHeard, members, 'A', at(0)), 'B', at(500));
+    const gone = forgotten(once);
+    assertEquals(longestSilenceMs(gone, members, who('A B', 'A'), at(600)), Infinity);
+    assertEquals(longestSilenceMs(answered(gone, 'B', at(700)), members, who('A B', 'A'), at(750)), 50);
   });
 
   test('a suspend counts, where only the wall clock shows it; a wall clock that is set back does not', () => {

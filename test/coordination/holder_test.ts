@@ -134,7 +134,7 @@ describe('the holder of a lease', () => {
     assertEquals(wait(6_000), 200);
   });
 
-  test('R16: wall time that ran ahead ends it, wall time that fell behind does nothing', () => {
+  test('R16: wall time that ran ahead ends it, and so does a clock set back, which could hide a suspend', () => {
     const slept = Desk.held();
     slept.wall += 60_000;
     assert(!slept.held);
@@ -142,7 +142,9 @@ describe('the holder of a lease', () => {
     assert(lost?.kind === 'lost' && lost.why.includes('suspended'));
     const back = Desk.held();
     back.wall -= 3_600_000;
-    assert(back.held);
+    assert(!back.held);
+    const [, set] = back.feed({ kind: 'check' });
+    assert(set?.kind === 'lost' && set.why.includes('clock was set'));
     const short = Desk.held();
     short.wall += 101;
     assert(!short.held, 'beyond the drift bound');

@@ -34,7 +34,9 @@ describe('the memory lease', () => {
       const settings = { name: 'x', owner: 'a', ttlMs: 1_000, [field]: undefined };
       assertThrows(() => new MemoryLease(store, settings), OptionsError, `MemoryLease.${field}: is required`);
     }
-    assertThrows(() => MemoryLease.factory(store, {}), OptionsError, 'ttlMs');
+    const context = { name: 's', owner: 'o', environment: new ManualEnvironment(), driftBound: 0 };
+    assertThrows(() => MemoryLease.factory(store, {})(context), OptionsError, 'ttlMs');
+    assertThrows(() => MemoryLease.factory(store, { ttlMs: 1 }), OptionsError, 'ttlMs');
   });
 
   test('a factory names the lease after its singleton', async () => {
