@@ -3,7 +3,7 @@
  * a cluster in which some nodes lack a kind or a role. The rules of the singletons program, those of `SpawnBooks`, and, once
  * it is quiet: what is registered and has somebody to host it runs exactly once, as registered, and answers every node.
  */
-import { carriesRole } from '../singleton/host.ts';
+import { carriesRole, eligibleHosts } from '../singleton/host.ts';
 import { type Registration, registrations } from '../singleton/spawn_registration.ts';
 import type { Address } from '../transport/contract.ts';
 import { type Instance, InstanceRegistry } from './instance_registry.ts';
@@ -36,6 +36,8 @@ export class SpawnRun implements ProgramRun {
   #nodes = new Map<SimProcess, SpawnNode>();
   #rules = new MembershipRules();
   #leaving = new Set<string>();
+  /** Names whose last possible host has left: with nobody to hand over to, what was in flight is of unknown outcome. */
+  #homeless = new Set<string>();
   /** Where a node that lost a heal was told to come back. */
   #via = new Map<Address, readonly Address[]>();
   #nextAudit = 0;
@@ -50,7 +52,8 @@ export class SpawnRun implements ProgramRun {
     this.registry = new InstanceRegistry(world, plannedOnly, forked);
     this.ledger = new Ledger(world, (stream) => ({
       atLeastOnce: false,
-      exact: plannedOnly && !removes && !this.#leaving.has(stream.slice(0, stream.indexOf('>'))),
+      exact: plannedOnly && !removes && !this.#leaving.has(stream.slice(0, stream.indexOf('>'))) &&
+        !this.#homeless.has(stream.slice(stream.indexOf('>') + 1)),
     }));
   }
 
@@ -90,8 +93,18 @@ export class SpawnRun implements ProgramRun {
     const node = this.#nodes.get(process);
     if (node === undefined) return;
     this.#leaving.add(sender(process));
+    this.#noteHomeless(node);
     node.stopLoad();
     await node.leave();
+  }
+
+  #noteHomeless({ membership }: SpawnNode): void {
+    const view = membership.view();
+    const going = [...this.#nodes].filter(([process]) => this.#leaving.has(sender(process)));
+    const uids = new Set(going.map(([, node]) => node.membership.uid));
+    for (const name of this.settings.names) {
+      if (eligibleHosts(view, name).every(({ uid }) => uids.has(uid))) this.#homeless.add(name);
+    }
   }
 
   call(process: SimProcess, action: string, argument: string): void {
