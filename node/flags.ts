@@ -118,7 +118,9 @@ function settings(given: ReadonlyMap<string, string>): FlagsResult {
   }
   const roles = list(given.get('roles'));
   for (const role of roles) {
-    if (role === '') return wrong('--roles: must be names separated by commas, none of them empty');
+    if (role === '') {
+      return wrong(`--roles ${show(given.get('roles') ?? '')}: must be names separated by commas, none of them empty`);
+    }
   }
   const level = given.get('log-level') ?? 'warn';
   const logLevel = logLevels.find((known) => known === level);

@@ -19,10 +19,19 @@ export class OptionsError extends Error {
   }
 }
 
+/** An item of a list, as errors name it. */
+interface BadItem {
+  readonly at: number;
+  readonly value: unknown;
+  readonly rule: string;
+}
+
 /** What a field's value must be. */
 export interface Rule {
   readonly rule: string;
   accepts(value: unknown): boolean;
+  /** Of a list: its first item that breaks the rule; undefined when the fault is another. */
+  badItem?(value: unknown): BadItem | undefined;
 }
 
 /** A rule for each field of `T`; every field is optional, `undefined` always passes. */
@@ -87,16 +96,25 @@ export const rules = {
   /** Any of these rules. */
   either: (...some: readonly Rule[]): Rule =>
     rule(some.map((one) => one.rule).join(', or '), (value) => some.some((one) => one.accepts(value))),
-  listOf: (item: Rule, maxItems: number): Rule =>
-    rule(
-      `must be a list of at most ${maxItems} items, each of which ${item.rule}`,
-      (value) => Array.isArray(value) && value.length <= maxItems && value.every((one) => item.accepts(one)),
-    ),
+  /** `hides`: items that no error may show. */
+  listOf: (item: Rule, maxItems: number, hides: (item: unknown) => boolean = () => false): Rule => ({
+    rule: `must be a list of at most ${maxItems} items, each of which ${item.rule}`,
+    accepts: (value) => Array.isArray(value) && value.length <= maxItems && value.every((one) => item.accepts(one)),
+    badItem: (value) => {
+      if (!Array.isArray(value) || value.length > maxItems) return undefined;
+      const at = value.findIndex((one) => !item.accepts(one));
+      if (at < 0) return undefined;
+      return { at, value: hides(value[at]) ? '(hidden)' : value[at], rule: item.rule.replace(/^is /, 'must be ') };
+    },
+  }),
 } as const;
 
 /** Throws `OptionsError` unless `value` is undefined or keeps the rule. */
 export function checkOption(family: string, field: string, value: unknown, expected: Rule): void {
-  if (value !== undefined && !expected.accepts(value)) throw new OptionsError(family, field, value, expected.rule);
+  if (value === undefined || expected.accepts(value)) return;
+  const item = expected.badItem?.(value);
+  if (item !== undefined) throw new OptionsError(family, `${field}[${item.at}]`, item.value, item.rule);
+  throw new OptionsError(family, field, value, expected.rule);
 }
 
 /** Throws `OptionsError` for an object that is none, for a field nobody knows, and for the first bad value. */

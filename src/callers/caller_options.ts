@@ -94,7 +94,13 @@ export function checkConnect(urls: string | readonly string[], options: ConnectO
     return url;
   });
   if (typeof options !== 'object' || options === null || !isToken(options.token)) {
-    throw new OptionsError(family, 'token', '(hidden)', `${tokenRule}; callers need one on this machine too`);
+    const given = (options as Partial<ConnectOptions> | null | undefined)?.token;
+    throw new OptionsError(
+      family,
+      'token',
+      given === undefined ? undefined : '(hidden)',
+      `${tokenRule}; callers need one on this machine too`,
+    );
   }
   checkOptions(family, options, optionRules);
   return { urls: [...new Set(addresses)], options };

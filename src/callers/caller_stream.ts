@@ -47,6 +47,7 @@ export class CallerStream {
       local: nobodyHere,
       host: () => node.memberFor(name),
       role: () => undefined,
+      noHost: 'not known yet',
       senderField: (sender) => sender ?? null,
       deadLetter: (message, sender, reason, detail) =>
         deadLetters.publish({ message, sender, recipient, reason, detail }),
@@ -65,7 +66,7 @@ export class CallerStream {
     if (this.#port.node.hostOf(this.name) === undefined) return 'no member has started it';
     const { buffered } = this.proxy.stream;
     return buffered === 0
-      ? 'its host has handled it and did not answer'
+      ? 'its host has handled it and did not answer, or failed at it, which its log says'
       : `its host has not handled ${buffered} messages`;
   }
 

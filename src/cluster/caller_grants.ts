@@ -81,7 +81,9 @@ export function resolveGrants(
     };
     if (typeof grant !== 'object' || grant === null) bad('grant', hidden, 'must be an object');
     for (const field of Object.keys(grant)) {
-      if (!Object.hasOwn(grantRules, field)) bad(field, hidden, `known are ${Object.keys(grantRules).join(', ')}`);
+      if (!Object.hasOwn(grantRules, field)) {
+        bad(field, hidden, `is not an option; known are ${Object.keys(grantRules).join(', ')}`);
+      }
     }
     checkOptions(`${family}.callers[${at}]`, grant, grantRules);
     const { name, token, singletons, allow = ['tell', 'ask'], messagesPerSecond, maxCallers } = grant;
@@ -90,7 +92,13 @@ export function resolveGrants(
     names.add(name);
     const tokens = typeof token === 'string' ? [token] : Array.isArray(token) ? [...token] : [];
     const fine = tokens.length > 0 && tokens.length <= limits.callerTokens && tokens.every(isToken);
-    if (!fine) bad('token', hidden, `${tokenRule}, or a list of at most ${limits.callerTokens} of them`);
+    if (!fine) {
+      bad(
+        'token',
+        token === undefined ? undefined : hidden,
+        `${tokenRule}, or a list of at most ${limits.callerTokens} of them`,
+      );
+    }
     for (const text of tokens) {
       if (seen.has(text)) bad('token', hidden, "must differ from every other grant's and from the cluster's secrets");
       seen.add(text);

@@ -24,6 +24,7 @@ export const settingRules: Rules<ClusterSettings> = {
   seeds: rules.listOf(
     rule('is host:port or http(s)://host[:port] without wildcard, credentials or query', isSeed),
     limits.seeds,
+    mayHoldSecret,
   ),
   roles: rules.listOf(printable(limits.roleChars, 'is'), limits.roles),
   kinds: rules.listOf(rule('is a class, or { name, factory }', isKind), limits.kinds),
@@ -66,7 +67,7 @@ export const settingRules: Rules<ClusterSettings> = {
   driftBound: rules.number(0, 0.1),
   gateWindowMs: rules.durationMs(40),
   removalMarginMs: rules.durationMs(0),
-  leaseVoters: rules.listOf(addressRule, limits.leaseVoters),
+  leaseVoters: rules.listOf(addressRule, limits.leaseVoters, mayHoldSecret),
   leaseMaxTtlMs: rules.durationMs(100),
   // Entry by entry in `caller_grants.ts`, so that no error shows a token.
   callers: rules.anything,
@@ -110,6 +111,11 @@ function printable(maxChars: number, verb = 'must be'): Rule {
       typeof value === 'string' && value !== '' && value.length <= maxChars && !/[\p{Cc}\p{Cs}]/u.test(value) &&
       value.trim() === value,
   );
+}
+
+/** What stands before an @ or after a ? may be a password. */
+function mayHoldSecret(item: unknown): boolean {
+  return /[@?]/.test(String(item));
 }
 
 function isSeed(value: unknown): boolean {

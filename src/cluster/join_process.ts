@@ -10,6 +10,7 @@ import { canonicalText } from './canonical.ts';
 import { decode, decodeRecord, encodeRecord } from './gossip_codec.ts';
 import type { MemberRecord } from './gossip_state.ts';
 import type { SeedReason } from './join_error.ts';
+import { JoinReminder } from './join_reminder.ts';
 import type { Member } from './member.ts';
 import { selfRecord } from './membership_state.ts';
 import type { NodeContext } from './node_context.ts';
@@ -32,6 +33,7 @@ export class JoinProcess {
   #node: NodeContext;
   #seeding: Seeding | undefined;
   #alarm: Alarm;
+  readonly #reminder: JoinReminder;
   #asking = new Set<Cancel>();
   /** By address: since when questions there have had no answer. */
   #silentSince = new Map<Address, number>();
@@ -39,6 +41,7 @@ export class JoinProcess {
   constructor(node: NodeContext) {
     this.#node = node;
     this.#alarm = new Alarm(node.environment, () => this.#step({ kind: 'tick' }));
+    this.#reminder = new JoinReminder(node.environment, () => this.missing());
   }
 
   /** Starting again does nothing. */
@@ -55,12 +58,14 @@ export class JoinProcess {
       fingerprint: settings.fingerprint,
       ...rivalry(this.#node),
     };
+    this.#reminder.start();
     this.#run(startSeeding(seeding, environment.clock.now(), environment.random.next()));
     if (typeof seeding.selfElection === 'number') this.#alarm.at(environment.clock.now() + seeding.selfElection);
   }
 
   stop(): void {
     this.#alarm.cancel();
+    this.#reminder.stop();
     for (const cancel of this.#asking) cancel();
     this.#asking.clear();
   }

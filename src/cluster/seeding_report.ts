@@ -33,12 +33,15 @@ export function missingText(state: Seeding): string {
   for (const { seed, why: reason } of seedReasons(state)) {
     if (state.outcomes.get(seed)?.kind === 'mismatch') why.add(`${seed}: ${reason}`);
   }
-  return [waitingText(state), ...why].join('; ');
+  const waiting = waitingText(state, why.size > 0);
+  return [...(waiting === undefined ? [] : [waiting]), ...why].join('; ');
 }
 
-function waitingText(state: Seeding): string {
+/** Of one that was refused nobody can say that no seed is in a cluster: undefined where there is nothing else to say. */
+function waitingText(state: Seeding, refused: boolean): string | undefined {
   const { seeds, selfElection } = state.settings;
   if (state.joining !== undefined) return `waiting for a welcome from ${state.joining.targets.join(', ')}`;
+  if (refused && (selfElection === 'never' || !isListed(state))) return undefined;
   if (selfElection === 'never') return `no seed is in a cluster yet (selfElection is 'never')`;
   if (!isListed(state)) return 'no seed is in a cluster yet, and this node is not in the seed list';
   if (!mayFound(state)) {

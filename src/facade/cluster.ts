@@ -1,5 +1,7 @@
 /** The cluster as users see it: joining, looking, leaving, and the singletons. */
 import type { Cancel } from '../actor/environment.ts';
+import { SystemTerminatedError } from '../actor/errors.ts';
+import { OptionsError } from '../actor/options.ts';
 import type { ActorSystem } from '../actor/system.ts';
 import { uid as newUid } from '../actor/real_environment.ts';
 import type { Caller } from '../callers/caller.ts';
@@ -74,13 +76,15 @@ export class Cluster {
 
   /**
    * Joins the cluster of the seeds, or forms one where the rules for a cold start allow it. Resolves once this node is `up`.
-   * @throws OptionsError for a bad option, ListenError when the port cannot be had, JoinError when the time is up
+   * @throws OptionsError for a bad option, SystemTerminatedError, ListenError when the port cannot be had, JoinError when the
+   * time is up
    */
   static async join(
     system: ActorSystem,
     options: ClusterOptions | ClusterSettings = {},
     controls: JoinControls = {},
   ): Promise<Cluster> {
+    checkSystem(system);
     if (system.extensions.has('cluster')) {
       throw new ClusterStateError(`actor system ${system.name} is bound to a cluster already`);
     }
@@ -88,6 +92,12 @@ export class Cluster {
     system.extensions.set('cluster', undefined);
     try {
       const assembly = await assemble(system, resolved, uidOf(system));
+      try {
+        checkSystem(system);
+      } catch (error) {
+        await assembly.peers.stop();
+        throw error;
+      }
       const cluster = new Cluster(assembly);
       system.extensions.set('cluster', cluster);
       try {
@@ -267,6 +277,22 @@ function watchProgress(node: ClusterNode, onProgress: (missing: string) => void)
   };
   look();
   return () => cancel();
+}
+
+/** Whoever joins after the shutdown has begun would never be asked to leave. */
+function checkSystem(system: ActorSystem | undefined): void {
+  // By what it has, so that a system of another copy of this package is one as well.
+  if (typeof system?.spawnSystem !== 'function') {
+    throw new OptionsError(
+      'Cluster.join',
+      'system',
+      system,
+      'must be an actor system, made by ActorSystem.create(name)',
+    );
+  }
+  if (system.coordinatedShutdown.reason !== undefined || system.isTerminating) {
+    throw new SystemTerminatedError(system.name, 'join a cluster');
+  }
 }
 
 function uidOf({ environment }: ActorSystem): string {

@@ -5,7 +5,7 @@
 import { type Context, Hono } from 'hono';
 import { LineBudget } from '../actor/line_budget.ts';
 import { limits } from '../limits.ts';
-import { internalProblem, isProblem, refuse, unknownPath, wrongMethod } from './answers.ts';
+import { internalProblem, isProblem, type Problem, refuse, unknownPath, wrongMethod } from './answers.ts';
 import { authorize, checkToken } from './authorization.ts';
 import { EventFeed } from './event_feed.ts';
 import { exposition, expositionType } from './exposition.ts';
@@ -44,9 +44,11 @@ export function createApp(inspection: ClusterInspection): Hono {
   addSeed(app, inspection);
   addReports(app, inspection);
   app.get('/cluster/events', (context) => {
+    const replay = replayCount(context.req.query('replay'));
+    if (replay === undefined) return refuse(context, badReplay);
     const answer = feed.open({
       lastEventId: context.req.header('last-event-id'),
-      replay: replayCount(context.req.query('replay')),
+      replay,
       signal: context.req.raw.signal,
     });
     return isProblem(answer) ? refuse(context, answer) : answer;
@@ -124,9 +126,17 @@ function fresh(context: Context, body: object, status: 200 | 503 = 200): Respons
   return context.json(body, status, { 'cache-control': 'no-store' });
 }
 
-function replayCount(query: string | undefined): number {
-  const count = query !== undefined && /^\d{1,6}$/.test(query) ? Number(query) : 0;
-  return Math.min(count, limits.httpEventsKept);
+const badReplay: Problem = {
+  status: 400,
+  code: 'bad-request',
+  message: 'replay must be a whole number from 0 to 999999.',
+  hint: 'It is how many of the latest events come first, such as ?replay=100; without it, none.',
+};
+
+/** Undefined for what is no number. */
+function replayCount(query: string | undefined): number | undefined {
+  if (query === undefined) return 0;
+  return /^\d{1,6}$/.test(query) ? Math.min(Number(query), limits.httpEventsKept) : undefined;
 }
 
 /** Other methods on these paths, and everything else below `/cluster`, also where this app is mounted in another one. */

@@ -41,6 +41,8 @@ export function replyProblem(
   const host = claimant(view, name)!;
   if (!host.reachable) return `its host ${host.address} is not reachable`;
   if (stream.target?.uid !== host.uid) return `its host ${host.address} has not taken messages of this node yet`;
-  if (stream.buffered === 0) return `its host ${host.address} has handled it and did not answer`;
+  if (stream.buffered === 0) {
+    return `its host ${host.address} has handled it and did not answer, or failed at it, which its log says`;
+  }
   return `its host ${host.address} has not handled ${stream.buffered} messages of this node`;
 }

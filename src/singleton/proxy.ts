@@ -52,6 +52,8 @@ export interface ProxyPort {
   /** The member that should host it, in the view of this node, and the role that counts for it. */
   host(): Member | undefined;
   role(): string | undefined;
+  /** What logs say in the place of a host that `host()` does not know. */
+  readonly noHost?: string;
   /** A sender in the form in which it goes to another node. */
   senderField(sender: Sender): unknown;
   deadLetter(message: unknown, sender: Sender, reason: LostReason, detail: string): void;
@@ -273,7 +275,7 @@ export class SingletonProxy implements StreamPort {
       const { name, node } = this.#port;
       node.environment.log.warn(`singleton ${name}: the buffer is full, messages become dead letters`, {
         role: this.#port.role(),
-        host: this.#port.host()?.address ?? 'nobody has started it',
+        host: this.#port.host()?.address ?? this.#port.noHost ?? 'nobody has started it',
       });
     }
     if (reason === 'unserializable' || reason === 'too-large') {

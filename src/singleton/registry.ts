@@ -10,11 +10,12 @@ import type { KindName } from './kinds.ts';
 import { hasInstance } from './manager.ts';
 import { ManagerActor } from './manager_actor.ts';
 import { type SimpleSingletonClass, type SingletonClass, type SingletonName, startSettings } from './naming.ts';
+import { hostingProblem } from './problem.ts';
 import type { Singleton } from './singleton.ts';
 import { nameOf } from './singleton_name.ts';
 import { type RegistryOptions, SingletonSet, SingletonStateError } from './singleton_set.ts';
 import { type SpawnCallOptions, SpawnDesk, type SpawnSingletonOptions } from './spawn.ts';
-import { differs, type ResolvedStart, resolveStart, type StartOptionsInput } from './start_options.ts';
+import { differing, type ResolvedStart, resolveStart, type StartOptionsInput } from './start_options.ts';
 
 export { type RegistryOptions, SingletonStateError } from './singleton_set.ts';
 
@@ -24,6 +25,8 @@ export class SingletonRegistry {
   #options: RegistryOptions;
   #set: SingletonSet;
   #spawns: SpawnDesk;
+  /** By the options that count: fields of later ones that were said to be ignored. */
+  readonly #ignored = new WeakMap<ResolvedStart<any>, ReadonlySet<string>>();
 
   constructor(system: ActorSystem, node: MembershipNode, options: RegistryOptions) {
     this.#system = system;
@@ -134,12 +137,15 @@ export class SingletonRegistry {
   /**
    * Hands the singleton over to the member at `address`, or to the next one that may host it, and keeps it there until that
    * member leaves.
-   * @throws SingletonStateError when nobody suitable is there
+   * @throws SingletonStateError when nobody suitable is there, nobody has started it, or this node has left the cluster
    */
   move(name: SingletonName<any>, address?: string): void {
     const typeName = nameOf(name);
+    if (this.#set.out) throw new SingletonStateError('this node has left the cluster');
     const view = this.#node.view();
     const candidates = eligibleHosts(view, typeName);
+    const nobody = candidates.length === 0 ? hostingProblem(view, typeName, undefined) : undefined;
+    if (nobody !== undefined) throw new SingletonStateError(`singleton ${typeName} cannot be moved: ${nobody}`);
     const target = address === undefined ? candidates[1] : candidates.find((member) => member.address === address);
     if (!target) {
       const who = address === undefined ? 'no other member' : `no eligible member at ${address}`;
@@ -183,11 +189,7 @@ export class SingletonRegistry {
     const singleton = this.#set.get(start.typeName);
     const { manager } = singleton;
     if (manager.start) {
-      if (differs(manager.start, start)) {
-        this.#node.environment.log.warn(
-          `singleton ${start.typeName} is started already: the later options are ignored`,
-        );
-      }
+      this.#warnOfLater(manager.start, start);
       return singleton.ref;
     }
     const path = '/system/' + managerPath(start.typeName).join('/');
@@ -202,15 +204,28 @@ export class SingletonRegistry {
     return singleton.ref;
   }
 
+  /** Once for each field. */
+  #warnOfLater(first: ResolvedStart<any>, later: ResolvedStart<any>): void {
+    const told = this.#ignored.get(first) ?? new Set<string>();
+    const fields = differing(first, later).filter((field) => !told.has(field));
+    if (fields.length === 0) return;
+    this.#ignored.set(first, new Set([...told, ...fields]));
+    this.#node.environment.log.warn(
+      `singleton ${first.typeName} is started already: the later options are ignored, which differ in ${
+        fields.join(', ')
+      }`,
+    );
+  }
+
   /** Role and placement are those of the oldest member that has started it. */
   #warnOfOthers({ typeName, role, placement }: ResolvedStart<any>): void {
     const view = this.#node.view();
     if (!view.members.some((member) => member.started.has(typeName))) return;
-    const differing = [
+    const others = [
       ['role', role ?? 'none', roleOf(view, typeName) ?? 'none'],
       ['placement', placement, placementOf(view, typeName)],
     ].filter(([, own, counts]) => own !== counts);
-    for (const [what, own, counts] of differing) {
+    for (const [what, own, counts] of others) {
       this.#node.environment.log.warn(
         `singleton ${typeName}: started with ${what} ${own}, but its oldest starter says ${counts}, which counts`,
       );

@@ -1,5 +1,5 @@
 /** Options of `cluster.singleton.start`: a builder or a plain object, checked once. */
-import type { ActorOrFactory } from '../actor/actor.ts';
+import { type ActorOrFactory, isActorClass } from '../actor/actor.ts';
 import { checkOptions, OptionsError, type Rules, rules } from '../actor/options.ts';
 import { checkSpawnOptions, type SpawnOptions } from '../actor/spawn_options.ts';
 import type { Lease, LeaseFactory } from '../coordination/lease.ts';
@@ -216,12 +216,19 @@ export function resolveStart<T>(settings: StartSingletonSettings<T>): ResolvedSt
   };
 }
 
-/** True when two starts of one name ask for different things: the first stays, and one warning says so. */
-export function differs(a: ResolvedStart<any>, b: ResolvedStart<any>): boolean {
-  // Functions made anew by each call cannot be compared.
-  if ((a.lease === undefined) !== (b.lease === undefined)) return true;
-  return (Object.keys(a) as (keyof ResolvedStart)[]).some((field) =>
-    field !== 'actor' && field !== 'lease' &&
-    (field === 'actorOptions' ? JSON.stringify(a[field]) !== JSON.stringify(b[field]) : a[field] !== b[field])
-  );
+/** The fields in which two starts of one name ask for different things: the first stays, and a warning names them. */
+export function differing(a: ResolvedStart<any>, b: ResolvedStart<any>): string[] {
+  return (Object.keys(a) as (keyof ResolvedStart)[]).filter((field) => {
+    switch (field) {
+      // Functions made anew by each call cannot be compared.
+      case 'actor':
+        return isActorClass(a.actor) && isActorClass(b.actor) && a.actor !== b.actor;
+      case 'lease':
+        return (a.lease === undefined) !== (b.lease === undefined);
+      case 'actorOptions':
+        return JSON.stringify(a.actorOptions) !== JSON.stringify(b.actorOptions);
+      default:
+        return a[field] !== b[field];
+    }
+  });
 }

@@ -41,6 +41,16 @@ describe('options', () => {
     assertEquals(error.name, 'OptionsError');
   });
 
+  test('of a list, the first bad item is named', () => {
+    const list = rules.listOf(rules.text(), 3, (item) => item === 7);
+    const refusal = (value: unknown) => assertThrows(() => checkOption('Some', 'list', value, list), OptionsError);
+    const error = refusal(['a', '', 5]);
+    assertEquals([error.field, error.value], ['list[1]', '']);
+    assertEquals(error.message, 'Some.list[1]: must be a non-empty string of at most 1024 characters, got ""');
+    assertEquals(refusal([7]).value, '(hidden)');
+    for (const value of ['ab', ['a', 'b', 'c', '']]) assertEquals(refusal(value).field, 'list');
+  });
+
   test('a field nobody knows is refused, also an inherited one', () => {
     assertThrows(() => checkOptions<Some>('Some', { cuont: 1 } as Some, some), OptionsError, 'known are count, name');
     assertThrows(() => checkOptions<Some>('Some', { toString: 1 } as unknown as Some, some), OptionsError, 'toString');

@@ -233,6 +233,15 @@ describe('a caller from outside', () => {
     assertEquals(await world.get(caller.singleton.ref(Counter).ask('count')), 0);
   });
 
+  test('a buffer that is full before any host is known says so, and not that there is none', async () => {
+    const { world } = await counting(2);
+    const caller = world.caller({ bufferSize: 1 });
+    for (const n of [1, 2, 3]) caller.singleton.ref('counter').tell(n);
+    const warning = world.environment.logged.find(({ message }) => message.includes('the buffer is full'));
+    assertEquals(warning?.fields?.['host'], 'not known yet');
+    await world.until(() => caller.state === 'connected');
+  });
+
   test('close waits for what was told; what cannot be settled becomes dead letters, and asks fail', async () => {
     const { world, journal, Counter } = await counting(2);
     const caller = await world.connect({ nodes: [world.nodes[1]!], closeTimeoutMs: 1_000 });

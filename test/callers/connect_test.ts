@@ -1,5 +1,13 @@
 import { describe, test } from 'node:test';
-import { assert, assertEquals, assertFalse, assertRejects, assertStringIncludes, assertThrows } from '@std/assert';
+import {
+  assert,
+  assertEquals,
+  assertFalse,
+  assertMatch,
+  assertRejects,
+  assertStringIncludes,
+  assertThrows,
+} from '@std/assert';
 import { runtime } from '#runtime';
 import { OptionsError } from '../../src/actor/options.ts';
 import { ActorSystem } from '../../src/actor/system.ts';
@@ -184,6 +192,9 @@ describe('the options of connect', () => {
       const error = assertThrows(() => checkConnect(urls as string, options as never), OptionsError);
       assertEquals(error.field, field);
       assertFalse(error.message.includes('hunter2'), error.message);
+    }
+    for (const none of [undefined, {}, { token: undefined }]) {
+      assertMatch(assertThrows(() => checkConnect('h:1', none as never)).message, /got undefined$/);
     }
   });
 

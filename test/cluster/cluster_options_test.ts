@@ -1,6 +1,6 @@
 import { describe, test } from 'node:test';
 import { inspect } from 'node:util';
-import { assert, assertEquals, assertFalse, assertStringIncludes, assertThrows } from '@std/assert';
+import { assert, assertEquals, assertFalse, assertMatch, assertStringIncludes, assertThrows } from '@std/assert';
 import { OptionsError } from '../../src/actor/options.ts';
 import { normalSeed } from '../../src/cluster/cluster_option_rules.ts';
 import { ClusterOptions, type ClusterSettings } from '../../src/cluster/cluster_options.ts';
@@ -199,9 +199,11 @@ describe('bad options are refused, each with family, field, value and rule', () 
     test(`FB-131: ${field}`, () => {
       for (const value of values) {
         const error = refusal({ [field]: value });
-        assertEquals([error.family, error.field], ['ClusterOptions', field], inspect(value));
-        assertEquals(error.value, value);
-        assertStringIncludes(error.message, `ClusterOptions.${field}: must`);
+        const item = error.field.endsWith('[0]');
+        assertEquals([error.family, error.field.replace(/\[0\]$/, '')], ['ClusterOptions', field], inspect(value));
+        const bad = item ? (value as unknown[])[0] : value;
+        assertEquals(error.value, /[@?]/.test(String(bad)) ? '(hidden)' : bad);
+        assertStringIncludes(error.message, `ClusterOptions.${field}${item ? '[0]' : ''}: must`);
       }
     });
   }
@@ -220,6 +222,27 @@ describe('bad options are refused, each with family, field, value and rule', () 
     assertEquals(refusal({ seed: ['h:1'] }).field, 'seed');
     for (const options of [null, 7, 'x', []]) assertEquals(refusal(options).field, 'options');
   });
+});
+
+test('the bad item of a list is named, with its place, and not shown where it may hold a password', () => {
+  const cases: [object, string][] = [
+    [
+      { seeds: ['h:1', 'foo'] },
+      'ClusterOptions.seeds[1]: must be host:port or http(s)://host[:port] without wildcard, ',
+    ],
+    [{ roles: [''] }, 'ClusterOptions.roles[0]: must be a string of 1 to 64 printable characters, got ""'],
+    [{ kinds: [5] }, 'ClusterOptions.kinds[0]: must be a class, or { name, factory }, got 5'],
+    [{ leaseVoters: ['h:1', 'h:0'] }, 'ClusterOptions.leaseVoters[1]: must be an address like host:port'],
+  ];
+  for (const [options, start] of cases) {
+    const { message } = refusal(options);
+    assertEquals(message.slice(0, start.length), start);
+  }
+  assertMatch(refusal({ seeds: ['foo'] }).message, /got "foo"$/);
+  assertMatch(refusal({ seeds: Array.from({ length: 65 }, () => 'h:1') }).message, /got an array of 65$/);
+  for (const seed of ['http://me:hunter2@h', 'h:1?key=hunter2']) {
+    assertFalse(refusal({ seeds: [seed] }).message.includes('hunter2'));
+  }
 });
 
 describe('S7: secrets', () => {

@@ -166,7 +166,8 @@ describe('the join', () => {
     assertInstanceOf(error, JoinError);
     assertStringIncludes(error.message, '10.0.0.2:4000: refused');
     assertStringIncludes(error.message, '10.0.0.9:4000: its settings differ: heartbeatMs: unset here, 9 there');
-    const warnings = harness.environment.logsAt('warn').filter((text) => text.includes('settings differ'));
+    const warnings = harness.environment.logsAt('warn').filter((text) => text.includes('settings differ'))
+      .filter((text) => !text.startsWith('not in a cluster yet'));
     assertEquals(warnings.length, 1);
   });
 

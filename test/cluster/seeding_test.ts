@@ -251,12 +251,29 @@ describe('what goes wrong', () => {
     }
   });
 
+  test('a seed that turns this node away is the whole reason, also where it founds nothing itself', () => {
+    const rejected: DialFailure = { reason: 'rejected', code: 'secret', detail: 'its secret is another' };
+    for (const extra of [{}, { selfElection: 'never' as const }]) {
+      const node = new Node('h9:1', { seeds: ['h1:1'], ...extra });
+      assertStringIncludes(missingText(node.state), 'no seed is in a cluster yet');
+      node.round({ 'h1:1': rejected }, 10);
+      assertEquals(missingText(node.state), 'h1:1: its secret is another');
+    }
+    const listed = new Node('h1:1');
+    listed.round({ 'h2:1': rejected, 'h3:1': refused }, later);
+    assertEquals(
+      missingText(listed.state),
+      '2 of 3 seeds must be there to found a cluster, 1 are; h2:1: its secret is another',
+    );
+  });
+
   test('a refused join is explained once and tried again', () => {
     const node = new Node('h9:1');
     node.do({ kind: 'answer', seed: 'h1:1', outcome: clustered('h1:1') });
     node.do({ kind: 'join-refused', from: peer('h1:1'), why: 'full' });
     assertEquals(of(node.effects, 'warn').length, 1);
     assert(node.state.joining === undefined);
+    assertEquals(missingText(node.state), 'h1:1: full', 'nothing is said about clusters it was not let into');
     assertStringIncludes(
       missingText({ ...node.state, joining: { targets: ['h1:1'], attempt: 0, nextAt: 0, giveUpAt: 0 } }),
       'h1:1: full',

@@ -1,8 +1,10 @@
 import { Hono } from 'hono';
 import { describe, test } from 'node:test';
 import { assert, assertEquals, assertRejects, assertStringIncludes } from '@std/assert';
+import { SystemTerminatedError } from '../../src/actor/errors.ts';
 import { OptionsError } from '../../src/actor/options.ts';
 import { ActorSystem } from '../../src/actor/system.ts';
+import type { ClusterSettings } from '../../src/cluster/cluster_options.ts';
 import { Cluster } from '../../src/facade/cluster.ts';
 import type { ClusterEvent } from '../../src/facade/cluster_events.ts';
 import { ManualEnvironment } from '../../src/testkit/manual_environment.ts';
@@ -110,6 +112,25 @@ describe('bad input', () => {
       '127.0.0.1:9',
     );
     await cluster.join({ seeds: [] });
+  });
+
+  test('what is no actor system, or one that is ending, is refused at once', async () => {
+    for (const none of [undefined, null, {}, 'shop']) {
+      const error = await assertRejects(() => Cluster.join(none as never), OptionsError);
+      assertStringIncludes(error.message, 'Cluster.join.system: must be an actor system');
+    }
+    const cluster = new MemoryCluster();
+    const { environment, network } = cluster;
+    const system = ActorSystem.create('x', { environment, logger: environment.log });
+    const transport: ClusterSettings['transport'] = (identity) => network.transport({ address: 'h:1', ...identity });
+    const joining = Cluster.join(system, { http: false, transport });
+    const ended = system.terminate();
+    const refused = assertRejects(() => joining, SystemTerminatedError, "actor system 'x' is terminating");
+    await assertRejects(() => Cluster.join(system, { port: 0 }), SystemTerminatedError);
+    await cluster.get(ended);
+    await cluster.get(refused);
+    await assertRejects(() => Cluster.join(system, { port: 0 }), SystemTerminatedError);
+    await cluster.join({ seeds: [] }, 'h:1');
   });
 });
 

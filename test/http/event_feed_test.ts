@@ -73,6 +73,16 @@ describe('event stream', () => {
     assertEquals(ids(await readUntil(response, (so) => so.includes('uid-a-5'))), ['uid-a-4', 'uid-a-5']);
     await response.body?.cancel();
   });
+  test('a replay that is no number is refused', async () => {
+    const fake = setUp();
+    for (const replay of ['abc', '-1', '1.5', '', '1000000']) {
+      const response = await fake.read({}, `/cluster/events?replay=${replay}`);
+      assertEquals(response.status, 400, replay);
+      const { error } = await response.json() as { error: Record<string, string> };
+      assertEquals([error['code'], Object.keys(error)], ['bad-request', ['code', 'message', 'hint']]);
+      assertStringIncludes(error['message']!, 'replay must be a whole number');
+    }
+  });
   test('a heartbeat while nothing happens, and no timer without readers', async () => {
     const fake = setUp();
     assertEquals(fake.timers.armed, 0);

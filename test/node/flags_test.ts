@@ -100,7 +100,7 @@ describe('flags of the ready-made node', () => {
     for (const seeds of ['a', 'a:0', 'a:70000', 'a:1,', 'a:1,,b:2', 'http://', ':5']) {
       assertStringIncludes(line('--seeds', seeds), '--seeds ');
     }
-    assertStringIncludes(line('--roles', 'a,,b'), '--roles: must');
+    assertStringIncludes(line('--roles', 'a,,b'), '--roles a,,b: must');
     assertStringIncludes(line('--log-level', 'loud'), '--log-level loud: must be one of debug');
     assertStringIncludes(line('--secret', 'a', '--secret-file', 'b'), '--secret-file: must not');
     assertStringIncludes(line('--token', 'a', '--token-file', 'b'), '--token-file: must not');

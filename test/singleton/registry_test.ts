@@ -2,6 +2,7 @@ import { describe, test } from 'node:test';
 import {
   assert,
   assertEquals,
+  assertMatch,
   assertRejects,
   assertStrictEquals,
   assertStringIncludes,
@@ -70,8 +71,28 @@ describe('start', () => {
     assertStrictEquals(singleton.ref(Plain), ref);
     assertStrictEquals(singleton.ref(Plain.singleton), ref);
     assertStrictEquals(singleton.ref('plain'), ref);
-    assertEquals(warnings(cluster).filter((message) => message.includes('later options are ignored')).length, 1);
+    const ignored = () => warnings(cluster).filter((message) => message.includes('later options are ignored'));
+    assertMatch(ignored()[0]!, /, which differ in bufferSize$/);
     singleton.start(Plain);
+    singleton.start(Plain, { bufferSize: 5 });
+    assertEquals(ignored().length, 1);
+    singleton.start(Plain, { bufferSize: 6, delivery: 'at-least-once', lease: () => ({}) as never });
+    assertMatch(ignored()[1]!, /, which differ in delivery, lease$/);
+    singleton.start(Plain.singleton, class extends Plain {});
+    singleton.start(Plain.singleton, () => new Plain());
+    assertMatch(ignored()[2]!, /, which differ in actor$/);
+    assertEquals(ignored().length, 3);
+  });
+
+  test('a move that cannot be says why: an unknown name, nobody else, a node that has left', async () => {
+    const { cluster, node, singleton } = await alone();
+    const refusal = (name: string) => assertThrows(() => singleton.move(name)).message;
+    assertEquals(refusal('nope'), 'singleton nope cannot be moved: no member has started it');
+    singleton.start(Plain);
+    await cluster.pass(100);
+    assertEquals(refusal('plain'), 'singleton plain: no other member could host it');
+    await cluster.leave(node);
+    assertEquals(refusal('plain'), 'this node has left the cluster');
   });
 
   test('R3: bad options are refused at once, each with field, value and rule', async () => {
