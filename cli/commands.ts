@@ -121,7 +121,7 @@ export const commands: readonly CommandSpec[] = [
   },
   {
     name: 'journal check',
-    about: 'reads a directory of file stores and says what is wrong, without changing anything',
+    about: 'reads a directory of file stores and says what is wrong; changes nothing without --repair',
     operands: ['DIRECTORY'],
     remote: false,
     flags: [{

@@ -41,6 +41,7 @@ async function listen(options: ListenOptions): Promise<Listener> {
       if (!request.headers.has('upgrade')) {
         const sent = info.completed.then(() => {}, () => {}).then(() => void answering.delete(sent));
         answering.add(sent);
+        replaceSignal(request, info.completed);
       }
       return answer(admitting, sockets, request, info.remoteAddr.hostname);
     });
@@ -63,6 +64,24 @@ async function listen(options: ListenOptions): Promise<Listener> {
       return closed;
     },
   };
+}
+
+/**
+ * A signal that aborts once the request is over, as Deno's own does today. Deno warns everybody who reads its own that this
+ * will change, and handlers read the signal on every runtime. Made when it is read.
+ */
+function replaceSignal(request: Request, completed: Promise<void>): void {
+  let signal: AbortSignal | undefined;
+  Object.defineProperty(request, 'signal', {
+    configurable: true,
+    get: () => {
+      if (signal !== undefined) return signal;
+      const over = new AbortController();
+      const abort = () => over.abort();
+      completed.then(abort, abort);
+      return signal = over.signal;
+    },
+  });
 }
 
 /** Deno throws on reading the URL of a request with a malformed Host. */

@@ -7,6 +7,7 @@ import { LocalActorRef } from '../actor/local_ref.ts';
 import type { ActorSystem } from '../actor/system.ts';
 import type { RefProvider } from '../actor/ref_provider.ts';
 import { ActorRef } from '../actor/ref.ts';
+import { logUnsendable } from '../actor/unsendable_log.ts';
 import type { TerminationCause } from '../actor/watch.ts';
 import { fastPaths } from '../fast_paths.ts';
 import { limits } from '../limits.ts';
@@ -152,7 +153,8 @@ export class Remoting implements RemoteSender, RefProvider {
     if (failure === undefined) return;
     const { reason, detail } = failure;
     if (reason === 'unserializable' || reason === 'too-large') {
-      this.system.log.error(`a message to ${ref.path} could not be sent: ${detail}`, { reason, path: ref.path });
+      const text = `a message to ${ref.path} could not be sent: ${detail}`;
+      logUnsendable(this.system.environment, text, { reason, path: ref.path });
     }
     const letterReason = reason === 'closed' ? 'unreachable' : reason;
     this.system.deadLetters.publish({ message, sender, recipient: ref.path, reason: letterReason, detail });

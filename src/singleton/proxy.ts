@@ -3,6 +3,7 @@
  * and turns what cannot be delivered into dead letters. It looks at the same `hostOf` as the manager.
  */
 import type { Cancel } from '../actor/environment.ts';
+import { logUnsendable } from '../actor/unsendable_log.ts';
 import type { Member } from '../cluster/member.ts';
 import type { MembershipNode } from '../cluster/contract.ts';
 import type { Address } from '../transport/contract.ts';
@@ -279,10 +280,8 @@ export class SingletonProxy implements StreamPort {
       });
     }
     if (reason === 'unserializable' || reason === 'too-large') {
-      this.#port.node.environment.log.error(`singleton ${this.#port.name}: a message cannot be sent`, {
-        reason,
-        detail,
-      });
+      const { name, node } = this.#port;
+      logUnsendable(node.environment, `singleton ${name}: a message cannot be sent`, { reason, detail });
     }
     this.#port.deadLetter(message, sender, reason, detail);
   }

@@ -2,7 +2,7 @@ import { test } from 'node:test';
 import { assertEquals } from '@std/assert';
 import { LineBudget } from '../../src/actor/line_budget.ts';
 
-test('twenty lines a minute; the twentieth says for how long there will be none', () => {
+test('twenty lines a minute; the twentieth says for how long there will be none, the next how many were left out', () => {
   let now = 5_000;
   const budget = new LineBudget({ clock: { now: () => now, wall: () => 0 } });
   const taken = Array.from({ length: 30 }, () => budget.take());
@@ -11,5 +11,7 @@ test('twenty lines a minute; the twentieth says for how long there will be none'
   now += 59_999;
   assertEquals(budget.take(), undefined);
   now += 1;
+  assertEquals([budget.take(), budget.take()], [{ leftOut: 11 }, {}]);
+  now += 60_000;
   assertEquals(budget.take(), {});
 });

@@ -83,6 +83,18 @@ describe('remoting: messages', () => {
     await assertRejects(() => remote(a, b, there.ref).ask(message), Error, 'unserializable');
   });
 
+  test('a sender that goes on telling what cannot be sent fills no log: every message is a dead letter all the same', async () => {
+    const { env, a, b } = await pair();
+    const ref = remote(a, b, probe(b, 'there').ref);
+    let letters = 0;
+    a.system.deadLetters.subscribe(() => letters++);
+    for (let n = 0; n < 5_000; n++) ref.tell({ fn: () => n });
+    assertEquals([letters, env.logsAt('error').length], [5_000, 20]);
+    await env.elapse(60_000);
+    ref.tell({ fn: () => 1 });
+    assertEquals(env.logged.findLast(({ level }) => level === 'error')?.fields?.['leftOut'], 4_980);
+  });
+
   test('S3: a message to a node that cannot be reached is a dead letter, and a question fails at once', async () => {
     const { env, net, a, b } = await pair();
     const there = probe(b, 'there');

@@ -460,3 +460,34 @@ test('the rest of the runtime', async () => {
 function runtimeName(): string {
   return 'Bun' in globalThis ? 'bun' : 'Deno' in globalThis ? 'deno' : 'node';
 }
+
+test('a handler may read the signal of a request: it aborts when a reader goes away, and nobody is warned', async () => {
+  const said: unknown[][] = [];
+  const { warn } = console;
+  console.warn = (...words) => void said.push(words);
+  let gone = false;
+  const { listener } = await serve({
+    fetch: (request) => {
+      if (new URL(request.url).pathname === '/short') {
+        return Promise.resolve(new Response(String(request.signal.aborted)));
+      }
+      request.signal.addEventListener('abort', () => gone = true);
+      const body = new ReadableStream<Uint8Array>({ start: (stream) => stream.enqueue(new Uint8Array([1])) });
+      return Promise.resolve(new Response(body));
+    },
+  });
+  try {
+    const base = `http://127.0.0.1:${listener.port}`;
+    assertEquals(await (await fetch(`${base}/short`)).text(), 'false');
+    const reader = new AbortController();
+    const { body } = await fetch(`${base}/stream`, { signal: reader.signal });
+    await body!.getReader().read();
+    assertEquals(gone, false);
+    reader.abort();
+    await until('the signal', () => gone);
+    assertEquals(said, []);
+  } finally {
+    console.warn = warn;
+    await listener.close();
+  }
+});

@@ -7,7 +7,7 @@ import { DeliveryHost, type Receipt } from '../../src/singleton/delivery_host.ts
 import { SingletonKey } from '../../src/singleton/key.ts';
 import { SenderStream, type StreamPort } from '../../src/singleton/sender_stream.ts';
 import { seededRandom } from '../../src/testkit/manual_environment.ts';
-import { MemoryCluster } from '../facade/memory_cluster.ts';
+import { MemoryCluster, type MemoryNode } from '../facade/memory_cluster.ts';
 
 const mib = 1024 * 1024;
 
@@ -216,6 +216,19 @@ class Keeper extends Actor<any> {
     Keeper.got.push(message);
   }
 }
+
+test('senders that go on telling singletons what cannot be sent share one budget of log lines', async () => {
+  const cluster = new MemoryCluster();
+  await cluster.grow(1);
+  const [{ cluster: { singleton }, system }] = cluster.nodes as [MemoryNode];
+  let letters = 0;
+  system.deadLetters.subscribe(() => letters++);
+  const refs = ['a', 'b'].map((name) => singleton.start(SingletonKey.of<unknown>(name), () => new Keeper()));
+  for (let n = 0; n < 500; n++) for (const ref of refs) ref.tell({ run: () => n });
+  await cluster.pass(100);
+  const lines = cluster.environment.logged.filter(({ message }) => message.includes('cannot be sent'));
+  assertEquals([letters, lines.length], [1_000, 20]);
+});
 
 describe('R150: a message does not depend on where the host is', () => {
   for (const localMessages of ['shared', 'copied'] as const) {

@@ -93,22 +93,43 @@ async function findDrop(system: FileSystem, { path, position }: StoreDamagedErro
 }
 
 function eventsBehind(bytes: Uint8Array, position: number, segment: number): string[] {
-  const found: string[] = [];
+  const found = new EventRanges();
   // The rest, behind a good header, read as if it began with each next good frame.
   const header = bytes.slice(0, 16);
   let rest = bytes.subarray(position);
   for (;;) {
     const next = /good record follows at byte (\d+)/.exec(rescan(header, rest, segment));
-    if (next === null) return found;
+    if (next === null) return found.texts();
     rest = rest.subarray(Number(next[1]) - header.length);
     const joined = join(header, rest);
     const scanned = scanSegment(joined, segment, false);
     for (const body of scanned.bodies) {
       const record = decodeRecord(joined.subarray(body.position, body.position + body.length));
       if (record.kind !== 'events') continue;
-      found.push(`${record.id}: ${record.firstSeq}-${record.firstSeq + record.events.length - 1}`);
+      found.add(record.id, record.firstSeq, record.firstSeq + record.events.length - 1);
     }
     rest = rest.subarray(scanned.end - header.length);
+  }
+}
+
+/** Numbers of events, in the order in which they are found; what goes on where the last of the same id ended is one range. */
+class EventRanges {
+  readonly #ranges: { readonly id: string; readonly first: number; last: number }[] = [];
+  readonly #open = new Map<string, { last: number }>();
+
+  add(id: string, first: number, last: number): void {
+    const open = this.#open.get(id);
+    if (open?.last === first - 1) {
+      open.last = last;
+      return;
+    }
+    const range = { id, first, last };
+    this.#ranges.push(range);
+    this.#open.set(id, range);
+  }
+
+  texts(): string[] {
+    return this.#ranges.map(({ id, first, last }) => `${id}: ${first}-${last}`);
   }
 }
 
