@@ -4,6 +4,7 @@
  *     npm test -- --only unit,tidy --runtime bun,node --path test/actor --verbose
  */
 import { existsSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import process from 'node:process';
 import { parseArgs } from 'node:util';
 import { addCounts, type Counts, describeCounts, noCounts, readCounts, readSkipReasons } from './testing/counts.ts';
@@ -66,6 +67,20 @@ async function runPart(part: Part, verbose: boolean, reasons: Map<string, number
   return { part, counts, seconds: outcome.seconds };
 }
 
+/** Most runners use one core. */
+const atOnce = Math.max(1, Math.min(3, availableParallelism()));
+
+/** Parts in a row that may run beside each other; every other one is a group of its own. */
+function groupsOf(parts: readonly Part[]): Part[][] {
+  const groups: Part[][] = [];
+  for (const part of parts) {
+    const last = groups.at(-1);
+    if (part.together && last?.[0]?.together === true) last.push(part);
+    else groups.push([part]);
+  }
+  return groups;
+}
+
 function printResult(result: Result): void {
   const mark = result.counts.failed > 0 ? 'FAIL' : 'ok  ';
   console.log(
@@ -83,10 +98,16 @@ async function main(): Promise<number> {
   );
   const reasons = new Map<string, number>();
   const results: Result[] = [];
-  for (const part of parts) {
-    const result = await runPart(part, choice.verbose, reasons);
-    results.push(result);
-    printResult(result);
+  for (const group of groupsOf(parts)) {
+    const waiting = [...group];
+    const work = async (): Promise<void> => {
+      for (let part = waiting.shift(); part !== undefined; part = waiting.shift()) {
+        const result = await runPart(part, choice.verbose, reasons);
+        results.push(result);
+        printResult(result);
+      }
+    };
+    await Promise.all(Array.from({ length: atOnce }, work));
   }
   const failed = results.filter((result) => result.counts.failed > 0);
   if (failed.length > 0) {

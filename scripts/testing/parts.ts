@@ -8,6 +8,8 @@ export interface Part {
   readonly runtime: RuntimeName | undefined;
   readonly command: readonly string[];
   readonly timeoutMs: number;
+  /** May run beside other parts of that kind: it waits for no real time that another one could take from it. */
+  readonly together: boolean;
   /** Set when the part cannot run here. */
   readonly skip: string | undefined;
 }
@@ -53,7 +55,7 @@ const testParts: readonly TestPart[] = [
     name: 'unit',
     takes: (path) => !elsewhere.test(path),
     runtimes: allRuntimes,
-    timeoutMs: 10 * minute,
+    timeoutMs: 15 * minute,
     serial: false,
   },
   {
@@ -103,6 +105,7 @@ function checkParts(tools: Tools): Part[] {
     runtime: undefined,
     command,
     timeoutMs: 3 * minute,
+    together: true,
     skip: undefined,
   });
   return [
@@ -125,6 +128,7 @@ function runsOf(part: TestPart, tools: Tools, choice: Choice): Part[] {
     runtime,
     command: testCommand(runtime, files, part.serial, tools),
     timeoutMs: part.timeoutMs,
+    together: part.name === 'tidy' || part.name === 'unit',
     skip: files.length > 0 || choice.path === '' ? undefined : `no test file matches ${choice.path}`,
   }));
 }
