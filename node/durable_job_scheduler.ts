@@ -22,6 +22,8 @@ const turn = new Turn();
 
 const timerKey = 'turn';
 const firstRetryMs = 100;
+/** A store that goes on failing is said again this often. */
+const sayAgainMs = 600_000;
 
 export interface DurableJobSchedulerOptions {
   /** Address of this node, as targets see it. */
@@ -46,6 +48,7 @@ export class DurableJobScheduler extends WarmHandOverActor<JobCommand> {
   /** Why the store does not work; undefined while it does. */
   #trouble: string | undefined = 'the jobs are not loaded yet';
   #failures = 0;
+  #saidAt = -Infinity;
   #stopping = false;
 
   constructor({ host, persistenceId, open, fetch }: DurableJobSchedulerOptions) {
@@ -102,9 +105,12 @@ export class DurableJobScheduler extends WarmHandOverActor<JobCommand> {
     this.#stopping = true;
     await this.#runner.stop();
     try {
-      if (this.#journal.recovered) await this.#journal.write();
+      if (this.#journal.recovered && !this.#journal.setBack) await this.#journal.write();
     } catch (error) {
-      this.log.error(`the last runs were not recorded, and are made again: ${oneLine(error)}`);
+      // Else it has been said what is lost, and nobody knows which runs are made again.
+      if (!this.#journal.setBack) {
+        this.log.error(`the last runs were not recorded, and are made again: ${oneLine(error)}`);
+      }
     }
     await this.#journal.close();
     this.log.info('the job scheduler has stopped', { epoch: this.context.epoch, jobs: this.#runner.jobs });
@@ -155,8 +161,12 @@ export class DurableJobScheduler extends WarmHandOverActor<JobCommand> {
       return this.context.stopSelf();
     }
     const delayMs = Math.min(firstRetryMs * 2 ** Math.min(this.#failures, 16), limits.jobStoreRetryMs);
-    this.#failures++;
-    this.log.error(`the jobs cannot be stored: ${this.#trouble}; tried again in ${delayMs} ms`);
+    const now = this.context.system.environment.clock.now();
+    if (this.#failures++ === 0 || now - this.#saidAt >= sayAgainMs) {
+      this.#saidAt = now;
+      const often = `tried again, every ${limits.jobStoreRetryMs / 1_000} s at last`;
+      this.log.error(`the jobs cannot be stored: ${this.#trouble}; ${often}`, { failures: this.#failures });
+    }
     this.#turnIn(delayMs);
   }
 

@@ -57,6 +57,10 @@ export class JobJournal {
   #seq: number | undefined;
   /** As whom an event was written of which nobody knows whether it is there. */
   #doubtful: Writer | undefined;
+  /** Jobs that are durable, as far as this table knows. */
+  #storedJobs = 0;
+  /** The store has lost what it had acknowledged, and that could not be written again. */
+  #setBack = false;
   #rowsSinceSnapshot = 0;
   #saving: Promise<void> | undefined;
   #closed = false;
@@ -67,6 +71,11 @@ export class JobJournal {
 
   get recovered(): boolean {
     return this.#seq !== undefined;
+  }
+
+  /** The store ends before what it had acknowledged, and that has been logged. */
+  get setBack(): boolean {
+    return this.#setBack;
   }
 
   /** To be told of each change of the table. */
@@ -102,6 +111,7 @@ export class JobJournal {
       }, claim);
       table.adopt([...recovered.state.values()].map(decodeRow), environment.clock.wall());
       this.#seq = recovered.sequenceNr;
+      this.#storedJobs = table.size;
       this.#rowsSinceSnapshot = recovered.replayed;
     } catch (error) {
       await this.#drop();
@@ -117,10 +127,12 @@ export class JobJournal {
   async write(): Promise<void> {
     this.#options.writer();
     if (this.#changes.size === 0) return;
-    const changes = this.#changes;
-    this.#changes = new Map();
+    let changes: ReadonlyMap<string, boolean> = new Map();
     try {
       const { stores, writer } = this.#opened ?? await this.#reopen();
+      // After the opening, which adds to them when the store has lost its jobs.
+      changes = this.#changes;
+      this.#changes = new Map();
       const payload = this.#event(changes);
       this.#doubtful = writer;
       await stores.journal.append(
@@ -131,6 +143,7 @@ export class JobJournal {
       );
       this.#doubtful = undefined;
       this.#seq!++;
+      this.#storedJobs = this.#options.table.size;
       this.#rowsSinceSnapshot += changes.size;
       this.#snapshotIfDue(stores);
     } catch (error) {
@@ -181,6 +194,7 @@ export class JobJournal {
     const { persistenceId } = this.#options;
     const { opened, claim: { highestSeq } } = await this.#open();
     if (highestSeq === this.#seq) return opened;
+    if (highestSeq < this.#seq!) return await this.#lost(opened, highestSeq);
     if (highestSeq === this.#seq! + 1 && this.#doubtful !== undefined) {
       const { epoch, uid } = this.#doubtful;
       for await (const event of opened.stores.journal.read(persistenceId, highestSeq)) {
@@ -191,6 +205,36 @@ export class JobJournal {
       }
     }
     throw new JournalConcurrencyError(persistenceId, this.#seq!, highestSeq);
+  }
+
+  /**
+   * The store has less than it had acknowledged: somebody has removed or replaced it under this host. An empty one begins anew
+   * with this table. What something else is in may be somebody's: it stays as it is.
+   */
+  async #lost(opened: Opened, highestSeq: number): Promise<Opened> {
+    const { persistenceId, table, log } = this.#options;
+    const acknowledged = this.#seq!;
+    const fields = { jobs: this.#storedJobs, acknowledged, found: highestSeq };
+    const snapshots = await opened.stores.snapshots.list(persistenceId);
+    if (highestSeq > 0 || snapshots.length > 0) {
+      this.#setBack = true;
+      log.error(
+        `the store has lost what ${this.#storedJobs} jobs had on record since: it ends with event ${highestSeq}, ` +
+          `and ${acknowledged} were acknowledged; the next instance goes on with what is there`,
+        fields,
+      );
+      throw new JournalConcurrencyError(persistenceId, acknowledged, highestSeq);
+    }
+    log.error(
+      `the store has lost ${this.#storedJobs} jobs: it is empty, and ${acknowledged} events were acknowledged; ` +
+        `the ${table.size} jobs of this host are written to it as its new beginning`,
+      fields,
+    );
+    this.#seq = 0;
+    this.#doubtful = undefined;
+    this.#rowsSinceSnapshot = 0;
+    this.changedAll();
+    return opened;
   }
 
   async #drop(): Promise<void> {

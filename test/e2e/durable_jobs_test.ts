@@ -191,14 +191,33 @@ describe('jobs in a journal', () => {
         assertEquals([response.status, error.code], [503, 'not-stored']);
         assertMatch(error.message, /no such file or directory/);
         const lines = node.process.stderr.filter((line) => line.includes('cannot be stored'));
-        assertGreater(lines.length, 0);
-        for (const line of lines) assertMatch(line, /cannot make .*jobs\/below: there is no such file or directory/);
+        assertEquals(lines.length, 1);
+        assertMatch(lines[0]!, /cannot make .*jobs\/below: there is no such file or directory/);
         await mkdir(directory);
         await postJob(node.line.url, job, deadlineMs);
         await callsAfter(receiver, 0, 3);
       }),
     );
   }
+
+  test(
+    'a directory that is removed under its host: the log says what is lost, and the jobs are written again',
+    journalScene(async (s, directory) => {
+      const flags = ['--journal', directory];
+      const node = await s.startReady('deno', flags);
+      for (const id of ['a', 'b']) {
+        await postJob(node.line.url, { id, everyMs: 3_600_000, url: 'http://127.0.0.1:9/' }, deadlineMs);
+      }
+      await rm(directory, { recursive: true });
+      await postJob(node.line.url, { id: 'c', everyMs: 3_600_000, url: 'http://127.0.0.1:9/' }, deadlineMs);
+      assertEquals(node.process.stderr.filter((line) => line.includes('the store has lost 2 jobs')).length, 1);
+      node.process.signal('SIGKILL');
+      await exitOf(node.process);
+      const next = await s.startReady('node', flags);
+      await until('the jobs', deadlineMs, async () => (await request(next, '/jobs')).status === 200 || undefined);
+      assertEquals(await idsOf(next), ['a', 'b', 'c']);
+    }),
+  );
 
   test(
     'a directory that another cluster uses: one clear line that names its process, and it waits for its turn',

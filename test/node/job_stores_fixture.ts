@@ -14,8 +14,8 @@ export class Disk {
   users = 0;
   /** Those that have crashed: nothing they do reaches the disk any more. */
   readonly dead = new Set<string>();
-  readonly journal = new MemoryJournal();
-  readonly snapshots = new MemorySnapshotStore({ keepN: 2 });
+  journal = new MemoryJournal();
+  snapshots = new MemorySnapshotStore({ keepN: 2 });
 
   /** Gives the stores to one user at a time. */
   readonly open = async (user = ''): Promise<JobStores> => {
@@ -35,6 +35,12 @@ export class Disk {
     };
   };
 
+  /** Somebody removes everything under those who have it open: their next write fails. */
+  remove(): void {
+    this.journal = new MemoryJournal();
+    this.snapshots = new MemorySnapshotStore({ keepN: 2 });
+  }
+
   crash(user: string): void {
     this.dead.add(user);
     this.users = 0;
@@ -46,6 +52,7 @@ export class Disk {
       claim: (id, writer) => journal.claim(id, writer),
       append: async (...args) => {
         if (this.dead.has(user)) throw new StorageError('crashed');
+        if (this.journal !== journal) throw new StorageError('the directory is gone (ENOENT)', 'ENOENT');
         if (this.fault === 'append') throw new StorageError('the disk is full (ENOSPC)', 'ENOSPC');
         await this.slow;
         const stored = await journal.append(...args);
