@@ -33,7 +33,7 @@ export class JoinProcess {
   #node: NodeContext;
   #seeding: Seeding | undefined;
   #alarm: Alarm;
-  readonly #reminder: JoinReminder;
+  #reminder: JoinReminder | undefined;
   #asking = new Set<Cancel>();
   /** By address: since when questions there have had no answer. */
   #silentSince = new Map<Address, number>();
@@ -41,7 +41,6 @@ export class JoinProcess {
   constructor(node: NodeContext) {
     this.#node = node;
     this.#alarm = new Alarm(node.environment, () => this.#step({ kind: 'tick' }));
-    this.#reminder = new JoinReminder(node.environment, () => this.missing());
   }
 
   /** Starting again does nothing. */
@@ -58,14 +57,13 @@ export class JoinProcess {
       fingerprint: settings.fingerprint,
       ...rivalry(this.#node),
     };
-    this.#reminder.start();
+    this.#reminder = new JoinReminder(environment.clock.now());
     this.#run(startSeeding(seeding, environment.clock.now(), environment.random.next()));
     if (typeof seeding.selfElection === 'number') this.#alarm.at(environment.clock.now() + seeding.selfElection);
   }
 
   stop(): void {
     this.#alarm.cancel();
-    this.#reminder.stop();
     for (const cancel of this.#asking) cancel();
     this.#asking.clear();
   }
@@ -125,6 +123,16 @@ export class JoinProcess {
   #run({ state, effects }: SeedingStep): void {
     this.#seeding = state;
     for (const effect of effects) this.#perform(effect);
+    this.#remind();
+  }
+
+  #remind(): void {
+    const { environment } = this.#node;
+    if (this.#node.membership().phase !== 'outside') return;
+    const forMs = this.#reminder?.due(environment.clock.now());
+    if (forMs === undefined) return;
+    const seeds = this.reasons().map(({ seed, why }) => `${seed}: ${why}`);
+    environment.log.warn(`not in a cluster yet: ${this.missing()}`, { forMs, seeds });
   }
 
   #perform(effect: SeedingEffect): void {

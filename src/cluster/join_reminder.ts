@@ -1,35 +1,25 @@
-/** Says in the log, after a while and then ever less often, why a node that looks for its cluster is still outside. */
-import type { Cancel, Environment } from '../actor/environment.ts';
+/** When a node that looks for its cluster says in its log why it is still outside: after a while, then ever less often. */
 
 /** Milliseconds until the first line, and the longest time between two. */
 const firstMs = 3_000;
 const longestMs = 60_000;
 
+/** Has no timer: it is asked after each step of the search, which takes one every two seconds at least. */
 export class JoinReminder {
-  readonly #environment: Environment;
-  readonly #missing: () => string;
-  #cancel: Cancel | undefined;
+  readonly #startedAt: number;
+  #dueAt: number;
+  #pauseMs = firstMs;
 
-  /** @param missing what `/ready` says, asked for each line */
-  constructor(environment: Environment, missing: () => string) {
-    this.#environment = environment;
-    this.#missing = missing;
+  constructor(now: number) {
+    this.#startedAt = now;
+    this.#dueAt = now + firstMs;
   }
 
-  start(): void {
-    this.#arm(firstMs, 0);
-  }
-
-  stop(): void {
-    this.#cancel?.();
-    this.#cancel = undefined;
-  }
-
-  #arm(delayMs: number, waitedMs: number): void {
-    this.#cancel = this.#environment.timers.set(delayMs, () => {
-      const forMs = waitedMs + delayMs;
-      this.#environment.log.warn(`not in a cluster yet: ${this.#missing()}`, { forMs });
-      this.#arm(Math.min(longestMs, delayMs * 2), forMs);
-    });
+  /** Milliseconds since the start when a line is due, which counts as written then; otherwise undefined. */
+  due(now: number): number | undefined {
+    if (now < this.#dueAt) return undefined;
+    this.#pauseMs = Math.min(longestMs, this.#pauseMs * 2);
+    this.#dueAt = now + this.#pauseMs;
+    return Math.round(now - this.#startedAt);
   }
 }
