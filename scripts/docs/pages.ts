@@ -110,7 +110,7 @@ export function exportedNames(text: string, star: (specifier: string) => string 
 
 /**
  * A block as a module of its own: what it uses of the package and does not import or declare is imported, so that a fragment
- * need not repeat the imports of the block above it.
+ * need not repeat the imports of the block above it. One that imports anything of the package must import all that it uses.
  */
 export function asModule(block: Block, entries: ReadonlyMap<string, ReadonlySet<string>>): string {
   const { text } = block;
@@ -121,9 +121,11 @@ export function asModule(block: Block, entries: ReadonlyMap<string, ReadonlySet<
       (match[1] ?? '').split(',').map((part) => part.trim().replace(/^type\s+/, '').replace(/^\S+\s+as\s+/, ''))
     ),
   ]);
+  // Whoever copies a block with imports takes them for all that it needs.
+  const whole = /^import .* from 'singlet/m.test(text);
   const imports: string[] = [];
   const taken = new Set<string>();
-  for (const [specifier, names] of entries) {
+  for (const [specifier, names] of whole ? [] : entries) {
     const needed = [...names].filter((name) => used.has(name) && !own.has(name) && !taken.has(name));
     needed.forEach((name) => taken.add(name));
     // `import type` would not do for values, and a plain one not for types; this does for both.
