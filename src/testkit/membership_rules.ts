@@ -69,8 +69,16 @@ export class MembershipRules {
   /** Founded means that somebody is up in it. */
   #checkCluster(name: string, { clusterId, members }: MembershipView): void {
     if (!this.#oneCluster || clusterId === undefined || !members.some((member) => member.status === 'up')) return;
-    this.#clusterId ??= clusterId;
+    if (this.#clusterId === undefined || !this.#isAlive(this.#clusterId)) this.#clusterId = clusterId;
     if (clusterId !== this.#clusterId) broken('founding', name, `is in ${clusterId}, others are in ${this.#clusterId}`);
+  }
+
+  /** A cluster whose every member has ended may be followed by another one. */
+  #isAlive(clusterId: string): boolean {
+    for (const { view } of this.#nodes.values()) {
+      if (view?.clusterId === clusterId && view.self.status !== 'down' && view.self.status !== 'removed') return true;
+    }
+    return false;
   }
 
   #checkNumber(name: string, clusterId: string | undefined, member: Member): void {
