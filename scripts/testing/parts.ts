@@ -37,8 +37,8 @@ interface TestPart {
   readonly takes: (path: string) => boolean;
   readonly runtimes: readonly RuntimeName[];
   readonly timeoutMs: number;
-  /** One file at a time, where files start processes of their own. */
-  readonly serial: boolean;
+  /** Files at a time where the runner does not decide: few, where files start processes of their own. */
+  readonly filesAtOnce: number | undefined;
 }
 
 const elsewhere = /^test\/(docs|e2e|sim|pack|types)\/|^test\/tidy_test\.ts$/;
@@ -49,42 +49,42 @@ const testParts: readonly TestPart[] = [
     takes: (path) => path === 'test/tidy_test.ts',
     runtimes: allRuntimes,
     timeoutMs: 2 * minute,
-    serial: false,
+    filesAtOnce: undefined,
   },
   {
     name: 'unit',
     takes: (path) => !elsewhere.test(path),
     runtimes: allRuntimes,
     timeoutMs: 15 * minute,
-    serial: false,
+    filesAtOnce: undefined,
   },
   {
     name: 'sim',
     takes: (path) => path.startsWith('test/sim/'),
     runtimes: ['bun'],
     timeoutMs: 20 * minute,
-    serial: false,
+    filesAtOnce: undefined,
   },
   {
     name: 'e2e',
     takes: (path) => path.startsWith('test/e2e/'),
     runtimes: ['node'],
     timeoutMs: 25 * minute,
-    serial: true,
+    filesAtOnce: 2,
   },
   {
     name: 'docs',
     takes: (path) => path.startsWith('test/docs/'),
     runtimes: ['node'],
     timeoutMs: 4 * minute,
-    serial: true,
+    filesAtOnce: 1,
   },
   {
     name: 'pack',
     takes: (path) => path.startsWith('test/pack/'),
     runtimes: ['node'],
     timeoutMs: 4 * minute,
-    serial: true,
+    filesAtOnce: 1,
   },
 ];
 
@@ -126,14 +126,19 @@ function runsOf(part: TestPart, tools: Tools, choice: Choice): Part[] {
     name: part.name,
     title: `${part.name} on ${runtime}`,
     runtime,
-    command: testCommand(runtime, files, part.serial, tools),
+    command: testCommand(runtime, files, part.filesAtOnce, tools),
     timeoutMs: part.timeoutMs,
     together: part.name === 'tidy' || part.name === 'unit',
     skip: files.length > 0 || choice.path === '' ? undefined : `no test file matches ${choice.path}`,
   }));
 }
 
-function testCommand(runtime: RuntimeName, files: readonly string[], serial: boolean, tools: Tools): string[] {
+function testCommand(
+  runtime: RuntimeName,
+  files: readonly string[],
+  filesAtOnce: number | undefined,
+  tools: Tools,
+): string[] {
   switch (runtime) {
     case 'bun':
       return [tools.bin('bun'), 'test', '--timeout', String(2 * minute), ...files.map((path) => `./${path}`)];
@@ -150,7 +155,12 @@ function testCommand(runtime: RuntimeName, files: readonly string[], serial: boo
     case 'node': {
       const flags = ['--import', './scripts/testing/exit_after.mjs', '--test', '--test-reporter=spec'];
       flags.push(`--test-timeout=${2 * minute}`);
-      return [tools.node, ...flags, ...(serial ? ['--test-concurrency=1'] : []), ...files];
+      return [
+        tools.node,
+        ...flags,
+        ...(filesAtOnce === undefined ? [] : [`--test-concurrency=${filesAtOnce}`]),
+        ...files,
+      ];
     }
   }
 }
