@@ -19,13 +19,13 @@ export class AskRef extends ActorRef<unknown> {
   readonly deadline: number;
   /** Asked when the time is over. */
   why: (() => string | undefined) | undefined = undefined;
-  private readonly asks: Asks;
-  private readonly resolve: (reply: unknown) => void;
-  private readonly reject: (error: unknown) => void;
+  readonly #asks: Asks;
+  readonly #resolve: (reply: unknown) => void;
+  readonly #reject: (error: unknown) => void;
   /** Neighbours in the queue of asks with the same time limit. */
   previous: AskRef | undefined = undefined;
   next: AskRef | undefined = undefined;
-  private settled = false;
+  #settled = false;
 
   constructor(
     asks: Asks,
@@ -38,42 +38,42 @@ export class AskRef extends ActorRef<unknown> {
     reject: (error: unknown) => void,
   ) {
     super();
-    this.asks = asks;
+    this.#asks = asks;
     this.id = id;
     this.incarnation = incarnation;
     this.targetPath = targetPath;
     this.timeoutMs = timeoutMs;
     this.deadline = deadline;
-    this.resolve = resolve;
-    this.reject = reject;
+    this.#resolve = resolve;
+    this.#reject = reject;
   }
 
   /** Made when it is needed: questions within one process never look at it. */
   get path(): string {
-    return `/temp/${this.asks.nameOf(this.id)}`;
+    return `/temp/${this.#asks.nameOf(this.id)}`;
   }
 
   tell(reply: unknown, sender?: ActorRef<any>): void {
     const from = admitSender(sender);
-    if (this.settled) this.asks.late(this, reply, from);
-    else if (this.settle()) this.resolve(reply);
+    if (this.#settled) this.#asks.late(this, reply, from);
+    else if (this.#settle()) this.#resolve(reply);
   }
 
   ask<R = unknown>(message: unknown, timeoutMs?: number): Promise<R> {
-    return this.asks.ask<R>(this, message, timeoutMs);
+    return this.#asks.ask<R>(this, message, timeoutMs);
   }
 
   stop(): void {}
 
   /** Rejects the promise, unless it is settled. */
   fail(error: unknown): void {
-    if (this.settle()) this.reject(error);
+    if (this.#settle()) this.#reject(error);
   }
 
-  private settle(): boolean {
-    if (this.settled) return false;
-    this.settled = true;
-    this.asks.remove(this);
+  #settle(): boolean {
+    if (this.#settled) return false;
+    this.#settled = true;
+    this.#asks.remove(this);
     return true;
   }
 }
@@ -90,16 +90,16 @@ const keptLanes = 16;
 
 /** The questions of one system that wait for their replies. */
 export class Asks {
-  private readonly environment: Environment;
-  private readonly systemName: string;
-  private readonly onLate: (ask: AskRef, reply: unknown, sender: ActorRef<any> | undefined) => void;
-  private readonly waiting = new Map<number, AskRef>();
-  private readonly lanes = new Map<number, Lane>();
+  readonly #environment: Environment;
+  readonly #systemName: string;
+  readonly #onLate: (ask: AskRef, reply: unknown, sender: ActorRef<any> | undefined) => void;
+  readonly #waiting = new Map<number, AskRef>();
+  readonly #lanes = new Map<number, Lane>();
   /** Random per system, so that a reply meant for an earlier process at this address finds nobody. */
-  private readonly prefix: string;
-  private readonly incarnations: () => number;
-  private closed = false;
-  private counter = 0;
+  readonly #prefix: string;
+  readonly #incarnations: () => number;
+  #closed = false;
+  #counter = 0;
   /** Questions refused since `limits.asks` were waiting. */
   refused = 0;
 
@@ -109,24 +109,24 @@ export class Asks {
     incarnations: () => number,
     onLate: (ask: AskRef, reply: unknown, sender: ActorRef<any> | undefined) => void,
   ) {
-    this.environment = environment;
-    this.systemName = systemName;
-    this.incarnations = incarnations;
-    this.onLate = onLate;
-    this.prefix = Math.floor(environment.random.next() * 2 ** 40).toString(36);
+    this.#environment = environment;
+    this.#systemName = systemName;
+    this.#incarnations = incarnations;
+    this.#onLate = onLate;
+    this.#prefix = Math.floor(environment.random.next() * 2 ** 40).toString(36);
   }
 
   get inFlight(): number {
-    return this.waiting.size;
+    return this.#waiting.size;
   }
 
   nameOf(id: number): string {
-    return `${this.prefix}-${id.toString(36)}`;
+    return `${this.#prefix}-${id.toString(36)}`;
   }
 
   find(name: string): AskRef | undefined {
-    const id = Number.parseInt(name.slice(this.prefix.length + 1), 36);
-    return this.nameOf(id) === name ? this.waiting.get(id) : undefined;
+    const id = Number.parseInt(name.slice(this.#prefix.length + 1), 36);
+    return this.nameOf(id) === name ? this.#waiting.get(id) : undefined;
   }
 
   /**
@@ -142,18 +142,18 @@ export class Asks {
     if (!timeLimit.accepts(timeoutMs)) {
       return Promise.reject(new OptionsError('ask', 'timeoutMs', timeoutMs, timeLimit.rule));
     }
-    if (this.closed) return Promise.reject(new SystemTerminatedError(this.systemName, 'ask'));
-    if (this.waiting.size >= limits.asks) {
+    if (this.#closed) return Promise.reject(new SystemTerminatedError(this.#systemName, 'ask'));
+    if (this.#waiting.size >= limits.asks) {
       this.refused += 1;
       return Promise.reject(new TooManyAsksError(target.path, limits.asks));
     }
     return new Promise<R>((resolve, reject) => {
-      const id = this.counter += 1;
-      const deadline = this.environment.clock.now() + timeoutMs;
+      const id = this.#counter += 1;
+      const deadline = this.#environment.clock.now() + timeoutMs;
       const settle = resolve as (reply: unknown) => void;
-      const asker = new AskRef(this, id, this.incarnations(), target.path, timeoutMs, deadline, settle, reject);
+      const asker = new AskRef(this, id, this.#incarnations(), target.path, timeoutMs, deadline, settle, reject);
       asker.why = why;
-      this.add(asker);
+      this.#add(asker);
       try {
         target.tell(message, asker);
       } catch (error) {
@@ -164,8 +164,8 @@ export class Asks {
 
   /** Called by the ask itself when it has been settled. */
   remove(ask: AskRef): void {
-    this.waiting.delete(ask.id);
-    const lane = this.lanes.get(ask.timeoutMs);
+    this.#waiting.delete(ask.id);
+    const lane = this.#lanes.get(ask.timeoutMs);
     if (lane === undefined) return;
     if (ask.previous === undefined) lane.first = ask.next;
     else ask.previous.next = ask.next;
@@ -173,55 +173,55 @@ export class Asks {
     else ask.next.previous = ask.previous;
     ask.previous = undefined;
     ask.next = undefined;
-    if (lane.first === undefined && this.lanes.size > keptLanes) this.dropLane(ask.timeoutMs, lane);
+    if (lane.first === undefined && this.#lanes.size > keptLanes) this.#dropLane(ask.timeoutMs, lane);
   }
 
   late(ask: AskRef, reply: unknown, sender: ActorRef<any> | undefined): void {
-    this.onLate(ask, reply, sender);
+    this.#onLate(ask, reply, sender);
   }
 
   /** Fails every question and accepts no more. */
   close(): void {
-    this.closed = true;
-    for (const ask of [...this.waiting.values()]) {
-      ask.fail(new SystemTerminatedError(this.systemName, 'wait for a reply'));
+    this.#closed = true;
+    for (const ask of [...this.#waiting.values()]) {
+      ask.fail(new SystemTerminatedError(this.#systemName, 'wait for a reply'));
     }
-    for (const [timeoutMs, lane] of [...this.lanes]) this.dropLane(timeoutMs, lane);
+    for (const [timeoutMs, lane] of [...this.#lanes]) this.#dropLane(timeoutMs, lane);
   }
 
-  private add(ask: AskRef): void {
-    this.waiting.set(ask.id, ask);
-    let lane = this.lanes.get(ask.timeoutMs);
+  #add(ask: AskRef): void {
+    this.#waiting.set(ask.id, ask);
+    let lane = this.#lanes.get(ask.timeoutMs);
     if (lane === undefined) {
       lane = { first: undefined, last: undefined, timer: undefined };
-      this.lanes.set(ask.timeoutMs, lane);
+      this.#lanes.set(ask.timeoutMs, lane);
     }
     ask.previous = lane.last;
     if (lane.last === undefined) lane.first = ask;
     else lane.last.next = ask;
     lane.last = ask;
-    if (lane.timer === undefined) this.arm(ask.timeoutMs, lane);
+    if (lane.timer === undefined) this.#arm(ask.timeoutMs, lane);
   }
 
-  private arm(timeoutMs: number, lane: Lane): void {
+  #arm(timeoutMs: number, lane: Lane): void {
     const first = lane.first;
-    if (first === undefined) return this.dropLane(timeoutMs, lane);
-    const delayMs = Math.max(0, first.deadline - this.environment.clock.now());
-    lane.timer = this.environment.timers.set(delayMs, () => this.expire(timeoutMs, lane));
+    if (first === undefined) return this.#dropLane(timeoutMs, lane);
+    const delayMs = Math.max(0, first.deadline - this.#environment.clock.now());
+    lane.timer = this.#environment.timers.set(delayMs, () => this.#expire(timeoutMs, lane));
   }
 
-  private expire(timeoutMs: number, lane: Lane): void {
+  #expire(timeoutMs: number, lane: Lane): void {
     lane.timer = undefined;
-    const now = this.environment.clock.now();
+    const now = this.#environment.clock.now();
     for (let ask = lane.first; ask !== undefined && ask.deadline <= now; ask = lane.first) {
       ask.fail(new AskTimeoutError(ask.targetPath, timeoutMs, ask.why?.()));
     }
-    if (this.lanes.get(timeoutMs) === lane) this.arm(timeoutMs, lane);
+    if (this.#lanes.get(timeoutMs) === lane) this.#arm(timeoutMs, lane);
   }
 
-  private dropLane(timeoutMs: number, lane: Lane): void {
+  #dropLane(timeoutMs: number, lane: Lane): void {
     lane.timer?.();
     lane.timer = undefined;
-    this.lanes.delete(timeoutMs);
+    this.#lanes.delete(timeoutMs);
   }
 }

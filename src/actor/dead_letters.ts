@@ -54,39 +54,39 @@ export class DeadLetter implements DeadLetterFields {
 
 /** The dead letters of one system. */
 export class DeadLetters {
-  private readonly events: EventStream;
-  private readonly log: Logger;
-  private readonly kept: DeadLetter[] = [];
-  private readonly counts = new Map<string, number>();
-  private total = 0;
-  private publishing = false;
+  readonly #events: EventStream;
+  readonly #log: Logger;
+  readonly #kept: DeadLetter[] = [];
+  readonly #counts = new Map<string, number>();
+  #total = 0;
+  #publishing = false;
 
   constructor(events: EventStream, log: Logger) {
-    this.events = events;
-    this.log = log;
+    this.#events = events;
+    this.#log = log;
   }
 
   /** All there ever were. */
   get count(): number {
-    return this.total;
+    return this.#total;
   }
 
   countOf(reason: DeadLetterReason): number {
-    return this.counts.get(reason) ?? 0;
+    return this.#counts.get(reason) ?? 0;
   }
 
   /** How many there were, by reason. */
   get countByReason(): ReadonlyMap<string, number> {
-    return this.counts;
+    return this.#counts;
   }
 
   /** The latest `limits.deadLettersKept`, oldest first. */
   get recent(): readonly DeadLetter[] {
-    return [...this.kept];
+    return [...this.#kept];
   }
 
   subscribe(listener: (letter: DeadLetter) => void): Cancel {
-    return this.events.subscribe(DeadLetter, listener);
+    return this.#events.subscribe(DeadLetter, listener);
   }
 
   /**
@@ -95,21 +95,21 @@ export class DeadLetters {
    */
   publish(fields: DeadLetterFields): void {
     const letter = fields instanceof DeadLetter ? fields : new DeadLetter(fields);
-    this.total += 1;
-    this.counts.set(letter.reason, this.countOf(letter.reason) + 1);
-    this.kept.push(letter);
-    if (this.kept.length > limits.deadLettersKept) this.kept.shift();
+    this.#total += 1;
+    this.#counts.set(letter.reason, this.countOf(letter.reason) + 1);
+    this.#kept.push(letter);
+    if (this.#kept.length > limits.deadLettersKept) this.#kept.shift();
     const sender = letter.sender?.underlying();
     if (sender instanceof AskRef) {
       sender.fail(new UndeliveredError(letter.recipient, letter.reason, letter.detail));
     }
-    if (this.publishing) return;
-    this.publishing = true;
+    if (this.#publishing) return;
+    this.#publishing = true;
     try {
-      this.log.debug(`dead letter for ${letter.recipient}: ${letter.reason}`, { detail: letter.detail });
-      this.events.publish(letter);
+      this.#log.debug(`dead letter for ${letter.recipient}: ${letter.reason}`, { detail: letter.detail });
+      this.#events.publish(letter);
     } finally {
-      this.publishing = false;
+      this.#publishing = false;
     }
   }
 }

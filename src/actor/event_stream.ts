@@ -11,12 +11,12 @@ interface Subscription {
 }
 
 export class EventStream {
-  private readonly log: Logger;
+  readonly #log: Logger;
   /** Replaced on change, so that a listener may subscribe and cancel while an event is being handed out. */
-  private subscriptions: readonly Subscription[] = [];
+  #subscriptions: readonly Subscription[] = [];
 
   constructor(log: Logger) {
-    this.log = log;
+    this.#log = log;
   }
 
   /** Calls `listener` for each event that is an instance of `type`, or for which the predicate answers true. */
@@ -29,19 +29,19 @@ export class EventStream {
   ): Cancel {
     const wants = isClass(selector) ? (event: unknown) => event instanceof selector : selector;
     const subscription: Subscription = { wants: wants as (event: unknown) => boolean, listener };
-    this.subscriptions = [...this.subscriptions, subscription];
+    this.#subscriptions = [...this.#subscriptions, subscription];
     return () => {
-      this.subscriptions = this.subscriptions.filter((one) => one !== subscription);
+      this.#subscriptions = this.#subscriptions.filter((one) => one !== subscription);
     };
   }
 
   /** Hands `event` to its listeners, one after the other, before returning. One that throws is logged. */
   publish(event: unknown): void {
-    for (const { wants, listener } of this.subscriptions) {
+    for (const { wants, listener } of this.#subscriptions) {
       try {
         if (wants(event)) listener(event as never);
       } catch (error) {
-        this.log.error('a listener of the event stream threw', { error });
+        this.#log.error('a listener of the event stream threw', { error });
       }
     }
   }

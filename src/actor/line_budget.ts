@@ -5,12 +5,12 @@ const windowMs = 60_000;
 const linesPerWindow = 20;
 
 export class LineBudget {
-  private readonly environment: Pick<Environment, 'clock'>;
-  private windowEnds = -Infinity;
-  private lines = 0;
+  readonly #environment: Pick<Environment, 'clock'>;
+  #windowEnds = -Infinity;
+  #lines = 0;
 
   constructor(environment: Pick<Environment, 'clock'>) {
-    this.environment = environment;
+    this.#environment = environment;
   }
 
   /**
@@ -18,15 +18,15 @@ export class LineBudget {
    * first one after that how many were left out.
    */
   take(): { readonly silentForMs?: number; readonly leftOut?: number } | undefined {
-    const now = this.environment.clock.now();
+    const now = this.#environment.clock.now();
     let leftOut = 0;
-    if (now >= this.windowEnds) {
-      this.windowEnds = now + windowMs;
-      leftOut = Math.max(0, this.lines - linesPerWindow);
-      this.lines = 0;
+    if (now >= this.#windowEnds) {
+      this.#windowEnds = now + windowMs;
+      leftOut = Math.max(0, this.#lines - linesPerWindow);
+      this.#lines = 0;
     }
-    if (++this.lines > linesPerWindow) return undefined;
-    if (this.lines === linesPerWindow) return { silentForMs: Math.ceil(this.windowEnds - now) };
+    if (++this.#lines > linesPerWindow) return undefined;
+    if (this.#lines === linesPerWindow) return { silentForMs: Math.ceil(this.#windowEnds - now) };
     return leftOut > 0 ? { leftOut } : {};
   }
 }

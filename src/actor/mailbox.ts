@@ -55,7 +55,7 @@ export class Mailbox {
 
   push(message: unknown, sender: Sender, receipt: unknown): void {
     let block = this.last;
-    if (block.length > block.mask) block = this.append();
+    if (block.length > block.mask) block = this.#append();
     const at = ((block.head + block.length) & block.mask) * stride;
     block.length += 1;
     this.length += 1;
@@ -68,7 +68,7 @@ export class Mailbox {
   /** Puts an entry in front of all others. */
   unshift(message: unknown, sender: Sender, receipt: unknown): void {
     let block = this.first;
-    if (block.length > block.mask) block = this.insert();
+    if (block.length > block.mask) block = this.#insert();
     block.head = (block.head - 1) & block.mask;
     block.length += 1;
     this.length += 1;
@@ -102,7 +102,7 @@ export class Mailbox {
     block.head = (block.head + 1) & block.mask;
     block.length -= 1;
     this.length -= 1;
-    if (block.length === 0 && block.next !== undefined) this.dropBlock(block, block.next);
+    if (block.length === 0 && block.next !== undefined) this.#dropBlock(block, block.next);
   }
 
   /** Moves everything in `other` in front of what is here, in the order it has there. */
@@ -117,7 +117,7 @@ export class Mailbox {
     other.spare = undefined;
   }
 
-  private dropBlock(block: Block, next: Block): void {
+  #dropBlock(block: Block, next: Block): void {
     this.first = next;
     block.next = undefined;
     block.head = 0;
@@ -126,28 +126,28 @@ export class Mailbox {
   }
 
   /** Room at the end. */
-  private append(): Block {
+  #append(): Block {
     const { last } = this;
-    if (last.mask + 1 < blockCapacity) return this.first = this.last = this.roomier(last);
-    const block = this.takeSpare();
+    if (last.mask + 1 < blockCapacity) return this.first = this.last = this.#roomier(last);
+    const block = this.#takeSpare();
     last.next = block;
     return this.last = block;
   }
 
   /** Room at the front. */
-  private insert(): Block {
+  #insert(): Block {
     const { first } = this;
-    if (first.mask + 1 < blockCapacity) return this.first = this.last = this.roomier(first);
-    const block = this.takeSpare();
+    if (first.mask + 1 < blockCapacity) return this.first = this.last = this.#roomier(first);
+    const block = this.#takeSpare();
     block.next = first;
     return this.first = block;
   }
 
-  private roomier(block: Block): Block {
+  #roomier(block: Block): Block {
     return block === none ? new Block(firstCapacity) : block.grown();
   }
 
-  private takeSpare(): Block {
+  #takeSpare(): Block {
     const block = this.spare ?? new Block(blockCapacity);
     this.spare = undefined;
     return block;

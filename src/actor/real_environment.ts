@@ -12,8 +12,15 @@ export function realEnvironment(log: Logger = consoleLogger()): Environment {
     set(delayMs, run) {
       // Longer delays than this, and those that are no number, would fire at once.
       const clamped = Math.min(limits.timerMs, Math.max(0, delayMs || 0));
-      const timer = setTimeout(run, clamped);
-      (timer as unknown as { unref?: () => void }).unref?.();
+      const due = now() + clamped;
+      // Runtimes drop fractions, and count from a time that they read before the present callback: a timer may fire early.
+      // Whoever then finds his deadline not yet reached would wait for ever.
+      const fire = (): void => {
+        const left = due - now();
+        if (left > 0) timer = quietTimer(fire, Math.ceil(left));
+        else run();
+      };
+      let timer = quietTimer(fire, clamped);
       return () => clearTimeout(timer);
     },
     hold() {
@@ -28,6 +35,13 @@ export function realEnvironment(log: Logger = consoleLogger()): Environment {
     turns: realTurns(now),
     log,
   };
+}
+
+/** One that does not keep the process alive. */
+function quietTimer(run: () => void, delayMs: number): ReturnType<typeof setTimeout> {
+  const timer = setTimeout(run, delayMs);
+  (timer as unknown as { unref?: () => void }).unref?.();
+  return timer;
 }
 
 const pool = new Uint32Array(256);

@@ -45,7 +45,8 @@ function runMargins(
     if (started === undefined) continue;
     const due = record.terminated && converged ? Math.min(started, now) : started;
     margins.set(record.uid, due);
-    if (known === undefined && due > now) effects.push({ kind: 'wake', at: due });
+    // Also when it is known: a clock that rang early must ring again.
+    if (due > now) effects.push({ kind: 'wake', at: due });
   }
   return margins;
 }

@@ -24,6 +24,24 @@ describe('the real environment', () => {
     assertEquals(fired, 1);
   });
 
+  test('S2: a timer never fires before its time, also when it is set in the middle of a long callback', async () => {
+    const { clock, timers } = realEnvironment();
+    const early: number[] = [];
+    let left = 0;
+    for (let n = 0; n < 100; n += 1) {
+      const delay = 1 + n * 0.37;
+      left += 1;
+      const set = clock.now();
+      timers.set(delay, () => {
+        left -= 1;
+        if (clock.now() < set + delay) early.push(set + delay - clock.now());
+      });
+      for (const until = clock.now() + 0.2; clock.now() < until;);
+    }
+    while (left > 0) await sleep(5);
+    assertEquals(early, []);
+  });
+
   for (const delay of [2 ** 31, 2 ** 40, Infinity]) {
     test(`FB-131: a delay of ${delay} ms does not fire at once`, async () => {
       const { timers } = realEnvironment();
