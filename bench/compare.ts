@@ -29,6 +29,8 @@ export function compare(before: readonly RuntimeRows[], now: readonly RuntimeRow
     const known = before.find((one) => one.runtime === runtime)?.rows ?? [];
     for (const row of rows) {
       const old = known.find(({ what }) => what === row.what);
+      // A difference of two rows that are both here, and of either sign.
+      if (row.unit === '%') continue;
       if (old === undefined || (old.limit === undefined) !== (row.limit === undefined)) continue;
       const worse = decay(old, row);
       if (worse < tolerance) continue;
