@@ -4,6 +4,7 @@
  *     npm run fuzz -- --inputs 10000000                 all targets, in turn by their shares
  *     npm run fuzz -- --only gossip,frames --seed 7     some targets
  *     npm run fuzz -- --seed 7 --from 81234 --inputs 1  one input again
+ *     npm run fuzz -- --seed 7 --from 2000000 --inputs 1000000   the third million: a long run in slices
  *
  * Runs on the runtime it is started with (`bun scripts/fuzz.ts`, `node --expose-gc scripts/fuzz.ts`, `deno run -A …`). Exit code
  * 0: no input crashed anything, took longer than a second, or left memory behind; 1: one did; 2: bad usage.
@@ -52,6 +53,5 @@ const slope = report.heapSlope / 1024;
 console.log(`heap ${(report.heapBytes / 2 ** 20).toFixed(1)} MiB, slope ${slope.toFixed(0)} KiB per million inputs`);
 const grew = report.inputs >= 2_000_000 && report.heapSlope > maxSlope;
 if (grew) console.log('BROKEN  the heap grows');
-for (const text of report.broken) console.log(`BROKEN  ${text}`);
 console.log(`${report.inputs} inputs, ${report.broken.length} broken`);
 process.exit(grew || report.broken.length > 0 ? 1 : 0);

@@ -1,6 +1,6 @@
 /** A slice of `npm run fuzz`: the same targets, a few seconds of them. */
 import { test } from 'node:test';
-import { assert, assertEquals } from '@std/assert';
+import { assert, assertEquals, assertMatch, assertStringIncludes } from '@std/assert';
 import { fuzz } from './run.ts';
 import { targets } from './targets.ts';
 
@@ -9,4 +9,29 @@ test('S7, FB-101: inputs made by grammars neither crash nor hang anything', { ti
   assertEquals(broken, []);
   assert(inputs >= 1_000, String(inputs));
   assertEquals([...counts.keys()].sort(), targets.map(({ name }) => name).sort());
+});
+
+test('an input that breaks something is told before the next one runs, with the command that runs it again', async () => {
+  const told: string[] = [];
+  const toldBefore: number[] = [];
+  const sound = { name: 'sound', share: 1, run: () => void toldBefore.push(told.length) };
+  const fragile = {
+    name: 'fragile',
+    share: 1,
+    run: () => {
+      throw new Error('it broke');
+    },
+  };
+  const options = {
+    seed: 7,
+    inputs: 3,
+    from: 100,
+    only: ['sound', 'fragile'],
+    say: (text: string) => void told.push(text),
+  };
+  const { broken, inputs } = await fuzz(options, [sound, fragile]);
+  assertEquals([inputs, broken.length, told.length], [3, 1, 1]);
+  assertEquals(toldBefore, [0, 1]);
+  assertMatch(told[0]!, /BROKEN {2}fragile, seed 7, input 101: Error: it broke/);
+  assertStringIncludes(told[0]!, 'again: npm run fuzz -- --seed 7 --only sound,fragile --from 101 --inputs 1');
 });

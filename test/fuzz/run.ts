@@ -12,6 +12,7 @@ export interface FuzzOptions {
   readonly from?: number;
   /** Ends earlier when this is over. Default never. */
   readonly withinMs?: number;
+  /** Is told at once what broke and how to see it again, and the progress every now and then. */
   readonly say?: (text: string) => void;
 }
 
@@ -33,12 +34,16 @@ export const hangMs = 1_000;
 const maxBroken = 20;
 const sampleEvery = 50_000;
 
-export async function fuzz(options: FuzzOptions): Promise<FuzzReport> {
+export async function fuzz(options: FuzzOptions, all: readonly Target[] = targets): Promise<FuzzReport> {
   const { seed, inputs, from = 0, withinMs = Infinity, say } = options;
-  const chosen = targets.filter(({ name }) => options.only?.includes(name) ?? true);
+  const chosen = all.filter(({ name }) => options.only?.includes(name) ?? true);
   const wheel = wheelOf(chosen);
   const counts = new Map<string, number>();
   const broken: string[] = [];
+  const broke = (target: Target, number: number, what: string) => {
+    broken.push(`${target.name}, seed ${seed}, input ${number}: ${what}`);
+    say?.(`BROKEN  ${broken.at(-1)}\n  again: ${replay(options, number)}`);
+  };
   const samples: { readonly at: number; readonly heap: number }[] = [];
   const began = performance.now();
   let [slowestMs, slowest, done] = [0, '', 0];
@@ -49,7 +54,7 @@ export async function fuzz(options: FuzzOptions): Promise<FuzzReport> {
       const pending = target.run(new Source(`${seed} ${number}`));
       if (pending !== undefined) await pending;
     } catch (error) {
-      broken.push(`${target.name}, seed ${seed}, input ${number}: ${error instanceof Error ? error.stack : error}`);
+      broke(target, number, error instanceof Error ? error.stack ?? error.message : String(error));
     }
     const took = performance.now() - start;
     if (took > slowestMs) [slowestMs, slowest] = [took, `${target.name}, input ${number}`];
@@ -60,14 +65,14 @@ export async function fuzz(options: FuzzOptions): Promise<FuzzReport> {
         await target.run(new Source(`${seed} ${number}`));
       } catch { /* reported above */ }
       if (performance.now() - again > hangMs) {
-        broken.push(`${target.name}, seed ${seed}, input ${number}: takes ${Math.round(took)} ms`);
+        broke(target, number, `takes ${Math.round(took)} ms`);
       }
     }
     counts.set(target.name, (counts.get(target.name) ?? 0) + 1);
     if (++done % 1_000 === 0 && performance.now() - began > withinMs) break;
     if (done % sampleEvery !== 0) continue;
     samples.push({ at: done, heap: heapNow() });
-    if (done % (sampleEvery * 10) === 0) say?.(progress(done, began, samples.at(-1)!.heap));
+    if (done % (sampleEvery * 10) === 0) say?.(progress(number, done, began, samples.at(-1)!.heap));
     await new Promise((resolve) => setTimeout(resolve, 0));
   }
   const heapBytes = samples.at(-1)?.heap ?? heapNow();
@@ -101,7 +106,15 @@ function slopeOf(all: readonly { readonly at: number; readonly heap: number }[])
   return under === 0 ? 0 : over / under;
 }
 
-function progress(done: number, began: number, heap: number): string {
+/** The same input alone; which target a number belongs to depends on the targets chosen. */
+function replay({ seed, only }: FuzzOptions, number: number): string {
+  const targets = only === undefined ? '' : ` --only ${only.join(',')}`;
+  return `npm run fuzz -- --seed ${seed}${targets} --from ${number} --inputs 1`;
+}
+
+function progress(number: number, done: number, began: number, heap: number): string {
   const seconds = (performance.now() - began) / 1_000;
-  return `${done} inputs, ${Math.round(done / seconds)}/s, heap ${(heap / 2 ** 20).toFixed(1)} MiB`;
+  return `up to input ${number}: ${done} inputs, ${Math.round(done / seconds)}/s, heap ${
+    (heap / 2 ** 20).toFixed(1)
+  } MiB`;
 }
