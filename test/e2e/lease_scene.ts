@@ -1,151 +1,11 @@
 /** Worker processes with a leased singleton, and the fenced store they write to. */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import {
-  type AddressInfo,
-  connect,
-  createServer as createNetServer,
-  type Server as NetServer,
-  type Socket,
-} from 'node:net';
 import { createInterface } from 'node:readline';
 import { repositoryRoot, runtimeCommand, type RuntimeName } from '../../demo/runtime_commands.ts';
 import { deadlineMs, freePorts, until } from './cluster_process.ts';
+import { FencedStore } from './fenced_store.ts';
+import { Forwarder } from './forwarder.ts';
 import type { WorkerLine, WorkerSettings } from './lease_worker.ts';
-
-export interface Write {
-  readonly token: number;
-  readonly accepted: boolean;
-  /** Wall-clock milliseconds. */
-  readonly at: number;
-}
-
-/**
- * Takes a write only with a token that is not below one it has seen. `/gate` is answered when somebody opens it, which
- * holds up the handler that asked.
- */
-export class FencedStore {
-  readonly writes: Write[] = [];
-  #highest = 0;
-  readonly #waiting: ServerResponse[] = [];
-  readonly #server: Server = createServer({ keepAliveTimeout: 60_000 });
-
-  static async start(): Promise<FencedStore> {
-    const store = new FencedStore();
-    store.#server.on('request', (request, response) => store.#receive(request, response));
-    await new Promise<void>((resolve) => store.#server.listen(0, '127.0.0.1', resolve));
-    return store;
-  }
-
-  get url(): string {
-    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
-  }
-
-  /** Handlers that wait at the gate. */
-  get waiting(): number {
-    return this.#waiting.length;
-  }
-
-  openGate(): void {
-    for (const response of this.#waiting.splice(0)) response.writeHead(204).end();
-  }
-
-  /** The first token above `token` that was written. */
-  successorOf(token: number): number | undefined {
-    return this.writes.find((write) => write.accepted && write.token > token)?.token;
-  }
-
-  stop(): Promise<void> {
-    this.#server.closeAllConnections();
-    return new Promise((resolve) => this.#server.close(() => resolve()));
-  }
-
-  #receive(request: IncomingMessage, response: ServerResponse): void {
-    if (request.url === '/gate') return void this.#waiting.push(response);
-    let text = '';
-    request.setEncoding('utf8');
-    request.on('error', () => {});
-    request.on('data', (chunk: string) => text += chunk);
-    request.on('end', () => {
-      const { token } = JSON.parse(text) as { token: number };
-      const accepted = token >= this.#highest;
-      this.#highest = Math.max(this.#highest, token);
-      this.writes.push({ token, accepted, at: Date.now() });
-      response.writeHead(accepted ? 200 : 409).end();
-    });
-  }
-}
-
-/** A way to a server on this machine that can be cut, made silent, and mended. */
-export class Forwarder {
-  readonly url: string;
-  readonly port: number;
-  readonly #target: number;
-  #server: NetServer | undefined;
-  #silent = false;
-  readonly #sockets = new Set<Socket>();
-
-  private constructor(port: number, target: string) {
-    this.port = port;
-    this.#target = Number(new URL(target).port);
-    this.url = `http://127.0.0.1:${port}`;
-  }
-
-  static async to(target: string, at?: number): Promise<Forwarder> {
-    const [port] = at === undefined ? await freePorts(1) : [at];
-    const forwarder = new Forwarder(port!, target);
-    await forwarder.mend();
-    return forwarder;
-  }
-
-  async mend(): Promise<void> {
-    if (this.#silent) this.#drop();
-    this.#silent = false;
-    if (this.#server !== undefined) return;
-    const server = createNetServer((socket) => this.#take(socket));
-    this.#server = server;
-    await new Promise<void>((resolve, reject) => server.once('error', reject).listen(this.port, '127.0.0.1', resolve));
-  }
-
-  /** Connections are accepted and stay, and nothing passes: as where the network drops every packet. */
-  silence(): void {
-    this.#silent = true;
-    for (const socket of this.#sockets) {
-      socket.unpipe();
-      socket.pause();
-    }
-  }
-
-  /** Connections are reset, and refused from now on. */
-  cut(): Promise<void> {
-    this.#drop();
-    const server = this.#server;
-    this.#server = undefined;
-    return new Promise((resolve) => server ? server.close(() => resolve()) : resolve());
-  }
-
-  #drop(): void {
-    for (const socket of this.#sockets) socket.destroy();
-  }
-
-  #take(socket: Socket): void {
-    this.#keep(socket);
-    if (this.#silent) return void socket.pause();
-    const onward = connect(this.#target, '127.0.0.1');
-    this.#keep(onward, socket);
-    socket.on('close', () => onward.destroy());
-    socket.pipe(onward).pipe(socket);
-  }
-
-  #keep(end: Socket, other?: Socket): void {
-    this.#sockets.add(end);
-    end.on('error', () => {});
-    end.on('close', () => {
-      this.#sockets.delete(end);
-      other?.destroy();
-    });
-  }
-}
 
 export class Worker {
   readonly runtime: RuntimeName;
@@ -221,6 +81,8 @@ export interface SceneBackend {
   readonly split?: boolean;
 }
 
+const wallOffsetsMs = [0, 3_600_000, -3_600_000];
+
 export class LeaseScene {
   readonly store: FencedStore;
   readonly workers: Worker[] = [];
@@ -251,7 +113,8 @@ export class LeaseScene {
 
   /**
    * One cluster; they join one after the other, so that their age is the order given. All of them vote, or each has its URL
-   * of etcd or PostgreSQL. The wall clock of the second is an hour ahead.
+   * of etcd or PostgreSQL, where the names are of this scene alone. The wall clock of the second is an hour ahead, that of
+   * the third an hour behind.
    */
   async start(runtimes: readonly RuntimeName[], ttlMs: number, backend: SceneBackend = {}): Promise<void> {
     const { etcd, postgres, split = false } = backend;
@@ -268,7 +131,8 @@ export class LeaseScene {
         seeds: addresses.slice(0, index),
         voters: etcd === undefined && postgres === undefined ? addresses : [],
         ttlMs,
-        wallOffsetMs: index === 1 ? 3_600_000 : 0,
+        wallOffsetMs: wallOffsetsMs[index] ?? 0,
+        prefix: `scene_${ports[0]}_`,
         store: this.store.url,
         ...(etcd === undefined ? {} : { etcd: etcd[index] ?? etcd[0]! }),
         ...(postgres === undefined ? {} : { postgres }),

@@ -1,5 +1,5 @@
 /**
- * A node for `lease_test.ts`: starts a singleton with a lease, loads it, prints one JSON line for everything that happens
+ * A node for the lease tests: starts a singleton with a lease, loads it, prints one JSON line for everything that happens
  * to its instance, and writes each message to a fenced store. Its only argument is its settings as JSON.
  */
 import type { Hono } from 'hono';
@@ -23,6 +23,8 @@ export interface WorkerSettings {
   readonly etcd?: string;
   /** A URL: the lease is PostgreSQL's. */
   readonly postgres?: string;
+  /** Of names in etcd and PostgreSQL. */
+  readonly prefix: string;
   /** Splits are decided by etcd. */
   readonly leaseMajority?: boolean;
   /** Base URL of the fenced store. */
@@ -89,21 +91,21 @@ class Leased extends Actor<Work> {
   }
 }
 
-const { ttlMs, etcd, postgres, advertisedPort } = settings;
+const { ttlMs, etcd, postgres, prefix, advertisedPort } = settings;
 
 async function leaseOf(): Promise<LeaseFactory> {
-  if (etcd !== undefined) return EtcdLease.factory({ ttlMs, endpoints: [etcd] });
+  if (etcd !== undefined) return EtcdLease.factory({ ttlMs, endpoints: [etcd], prefix });
   if (postgres === undefined) return QuorumLease.factory({ ttlMs });
   const packageName = 'postgres';
   const { default: connect } = await import(packageName);
   const query = postgresJs(connect(postgres, { max: 2, onnotice: () => {} }));
-  await createPostgresSchema(query);
-  return PostgresLease.factory(query, { ttlMs });
+  await createPostgresSchema(query, prefix);
+  return PostgresLease.factory(query, { ttlMs, prefix });
 }
 
 function downing(): DowningOption {
   if (settings.leaseMajority !== true || etcd === undefined) return 'keep-majority';
-  const lease = EtcdLease.factory({ endpoints: [etcd] });
+  const lease = EtcdLease.factory({ endpoints: [etcd], prefix });
   return new LeaseMajority({ lease, minorityDelayMs: 1_000, acquireTimeoutMs: 2_000 });
 }
 
