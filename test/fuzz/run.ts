@@ -1,5 +1,6 @@
 /** Runs fuzzed inputs by the million, and watches for what must not happen: a crash, a hang, memory that grows. */
 import process from 'node:process';
+import { trendOf } from '../soak/trend.ts';
 import { Source } from './source.ts';
 import { type Target, targets } from './targets.ts';
 
@@ -76,7 +77,9 @@ export async function fuzz(options: FuzzOptions, all: readonly Target[] = target
     await new Promise((resolve) => setTimeout(resolve, 0));
   }
   const heapBytes = samples.at(-1)?.heap ?? heapNow();
-  return { inputs: done, counts, broken, slowestMs, slowest, heapSlope: slopeOf(samples) * 1e6, heapBytes };
+  const steady = samples.slice(Math.floor(samples.length / 5)).map(({ at, heap }) => ({ x: at / 1e6, y: heap }));
+  const { slope: heapSlope } = trendOf(steady);
+  return { inputs: done, counts, broken, slowestMs, slowest, heapSlope, heapBytes };
 }
 
 /** Targets in turn, each as often as its share says. */
@@ -91,19 +94,6 @@ function heapNow(): number {
   if (Bun !== undefined) Bun.gc(true);
   else gc?.();
   return process.memoryUsage().heapUsed;
-}
-
-function slopeOf(all: readonly { readonly at: number; readonly heap: number }[]): number {
-  const samples = all.slice(Math.floor(all.length / 5));
-  if (samples.length < 2) return 0;
-  const meanAt = samples.reduce((sum, { at }) => sum + at, 0) / samples.length;
-  const meanHeap = samples.reduce((sum, { heap }) => sum + heap, 0) / samples.length;
-  let [over, under] = [0, 0];
-  for (const { at, heap } of samples) {
-    over += (at - meanAt) * (heap - meanHeap);
-    under += (at - meanAt) ** 2;
-  }
-  return under === 0 ? 0 : over / under;
 }
 
 /** The same input alone; which target a number belongs to depends on the targets chosen. */

@@ -1,7 +1,9 @@
 /** The load test: one node under idle connections and a steady flood of messages; its memory must not grow, and nothing is lost. */
+import { loadavg } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { runtimeCommand, type RuntimeName } from '../../demo/runtime_commands.ts';
 import { SoakProcess } from './soak_process.ts';
+import { growsBeyond, trendOf } from './trend.ts';
 
 export interface FloodOptions {
   readonly runtime: RuntimeName;
@@ -25,15 +27,25 @@ interface Stats {
   readonly links: number;
   readonly ended: number;
   readonly rss: number;
+  /** What is reachable: the parts collect their garbage before they answer. */
   readonly heap: number;
+  readonly external: number;
+  readonly cpuMs: number;
 }
 
-interface Sample extends Stats {
+interface Sample {
   readonly minute: number;
+  readonly sink: Stats;
+  readonly sender: Stats;
 }
 
-/** Growth above this is a leak; a collector's noise over a few minutes is below it. */
-const maxHeapSlope = 1024 * 1024;
+const mebibyte = 2 ** 20;
+/** Growth above these, by more than chance explains, is a leak. Per minute. */
+const maxHeapSlope = mebibyte;
+const maxRssSlope = 4 * mebibyte;
+/** A slope over less time says nothing. */
+const judgedMinutes = 2;
+const everyMs = 5_000;
 
 export async function flood(options: FloodOptions): Promise<FloodResult> {
   const { runtime, minutes, rate, connections, say } = options;
@@ -48,39 +60,89 @@ export async function flood(options: FloodOptions): Promise<FloodResult> {
   const sender = await part(runtime, 'sender', [...seed, '--rate', String(rate)]);
   const began = performance.now();
   const samples: Sample[] = [];
+  const loads: number[] = [];
   while (performance.now() - began < minutes * 60_000) {
-    await sleep(Math.min(5_000, minutes * 6_000));
-    const stats = await sink.child.ask<Stats>('stats');
-    samples.push({ ...stats, minute: (performance.now() - began) / 60_000 });
-    say(
-      `${samples.at(-1)!.minute.toFixed(1)} min: ${stats.received} messages, heap ${mib(stats.heap)}, rss ${
-        mib(stats.rss)
-      }`,
-    );
+    await sleep(Math.min(everyMs, minutes * 6_000));
+    const [sinkStats, senderStats] = await Promise.all([
+      sink.child.ask<Stats>('stats'),
+      sender.child.ask<Stats>('stats'),
+    ]);
+    const minute = (performance.now() - began) / 60_000;
+    samples.push({ minute, sink: sinkStats, sender: senderStats });
+    loads.push(loadavg()[0]!);
+    say(`${minute.toFixed(1)} min: ${sinkStats.received} messages, ${memoryOf(sinkStats)}`);
   }
-  const last = samples.at(-1)!;
+  const { sent } = await sender.child.ask<Stats>('stop');
+  const received = async () => (await sink.child.ask<Stats>('stats')).received;
+  const all = await eventually('all messages have arrived', async () => await received() >= sent).then(
+    () => true,
+    () => false,
+  );
+  const end = await sink.child.ask<Stats>('stats');
   const ends = await idle.child.ask<Stats>('stats');
-  const told = await sender.child.ask<Stats>('stats');
   for (const { child } of [sender, idle, sink]) child.signal('SIGKILL');
-  const slope = (of: (sample: Sample) => number) => slopeOf(samples.slice(Math.floor(samples.length / 4)), of);
-  const heapSlope = slope(({ heap }) => heap);
   const broken: string[] = [];
-  if (last.lost > 0) broken.push(`${runtime}: ${last.lost} messages lost`);
-  if (last.doubled > 0) broken.push(`${runtime}: ${last.doubled} messages doubled`);
-  if (ends.ended > 0) broken.push(`${runtime}: ${ends.ended} idle connections ended`);
-  if (minutes >= 2 && heapSlope > maxHeapSlope) broken.push(`${runtime}: the heap grows by ${mib(heapSlope)} a minute`);
+  if (!all) broken.push(`${sent - end.received} of ${sent} messages have not arrived`);
+  if (end.lost > 0) broken.push(`${end.lost} messages lost`);
+  if (end.doubled > 0) broken.push(`${end.doubled} messages doubled`);
+  if (ends.ended > 0) broken.push(`${ends.ended} idle connections ended`);
+  const memory = [
+    slopes('node', samples.map(({ minute, sink: stats }) => ({ minute, stats }))),
+    slopes('sender', samples.map(({ minute, sender: stats }) => ({ minute, stats }))),
+  ];
+  if (minutes >= judgedMinutes) broken.push(...memory.flatMap(({ grown }) => grown));
   return {
-    broken,
+    broken: broken.map((text) => `${runtime}: ${text}`),
     lines: [
-      `${runtime}: ${last.received} messages in ${last.minute.toFixed(2)} min, ${
-        Math.round(last.received / last.minute / 60)
-      }/s`,
-      `  lost ${last.lost}, doubled ${last.doubled}, told ${told.sent}`,
+      ...rateLines(options, samples, loads),
+      `  told ${sent}, received ${end.received}, lost ${end.lost}, doubled ${end.doubled}`,
       `  idle connections ${ends.links}, ended ${ends.ended}`,
-      `  heap ${mib(before.heap)} before, ${mib(last.heap)} at the end, slope ${mib(heapSlope)} a minute`,
-      `  rss ${mib(before.rss)} before, ${mib(last.rss)} at the end, slope ${mib(slope(({ rss }) => rss))} a minute`,
+      `  node before the flood: ${memoryOf(before)}`,
+      ...memory.flatMap(({ lines }) => lines),
     ],
   };
+}
+
+function rateLines({ runtime, rate }: FloodOptions, samples: readonly Sample[], loads: readonly number[]): string[] {
+  const { minute, sink } = samples.at(-1)!;
+  const reached = sink.received / minute / 60;
+  const load = loads.reduce((sum, value) => sum + value, 0) / loads.length;
+  const cores = (sink.cpuMs - samples[0]!.sink.cpuMs) / (minute - samples[0]!.minute) / 60_000;
+  return [
+    `${runtime}: ${sink.received} messages in ${minute.toFixed(2)} min, ${Math.round(reached)}/s of ${rate}/s`,
+    ...(reached < 0.98 * rate ? [`  THE RATE WAS NOT KEPT: ${Math.round(100 * reached / rate)} % of it`] : []),
+    `  the node used ${cores.toFixed(2)} cores; the machine's load was ${load.toFixed(1)} on average`,
+  ];
+}
+
+/**
+ * Memory over the second half of the run. In the first half a runtime sets its heap up for the load: that is a step and no growth,
+ * and it is shown as what it is.
+ */
+function slopes(who: string, all: readonly { readonly minute: number; readonly stats: Stats }[]) {
+  const half = all.slice(Math.floor(all.length / 2));
+  const grown: string[] = [];
+  const slope = (name: string, of: (stats: Stats) => number, most = Infinity) => {
+    const trend = trendOf(half.map(({ minute, stats }) => ({ x: minute, y: of(stats) })));
+    if (growsBeyond(trend, most)) grown.push(`${who}: ${name} grows by ${mib(trend.slope)} a minute`);
+    return `${name} ${mib(trend.slope)} ± ${mib(2 * trend.error)}`;
+  };
+  const most = mib(Math.max(...all.map(({ stats }) => stats.rss)));
+  return {
+    grown,
+    lines: [
+      `  ${who} at half time: ${memoryOf(half[0]!.stats)}; at the end: ${
+        memoryOf(all.at(-1)!.stats)
+      }; most rss ${most}`,
+      `  ${who}, slope a minute over the second half: ${slope('heap', ({ heap }) => heap, maxHeapSlope)}, ${
+        slope('external', ({ external }) => external, maxHeapSlope)
+      }, ${slope('rss', ({ rss }) => rss, maxRssSlope)}`,
+    ],
+  };
+}
+
+function memoryOf({ heap, external, rss }: Stats): string {
+  return `heap ${mib(heap)}, external ${mib(external)}, rss ${mib(rss)}`;
 }
 
 async function part(runtime: RuntimeName, name: string, flags: readonly string[]) {
@@ -103,16 +165,6 @@ async function eventually(what: string, holds: () => Promise<boolean>): Promise<
   }
 }
 
-/** By least squares, per minute. */
-function slopeOf(samples: readonly Sample[], of: (sample: Sample) => number): number {
-  if (samples.length < 2) return 0;
-  const meanX = samples.reduce((sum, { minute }) => sum + minute, 0) / samples.length;
-  const meanY = samples.reduce((sum, sample) => sum + of(sample), 0) / samples.length;
-  const over = samples.reduce((sum, sample) => sum + (sample.minute - meanX) * (of(sample) - meanY), 0);
-  const under = samples.reduce((sum, { minute }) => sum + (minute - meanX) ** 2, 0);
-  return under === 0 ? 0 : over / under;
-}
-
 function mib(bytes: number): string {
-  return `${(bytes / 2 ** 20).toFixed(2)} MiB`;
+  return `${(bytes / mebibyte).toFixed(2)} MiB`;
 }

@@ -5,7 +5,8 @@
  *     sender    a member that tells the actor so many of them a second
  *     idle      peers that prove themselves, are taken into use, and say nothing more
  *
- * Each prints a line of a node when it is ready, then answers `stats` on its input with `@stats JSON`. It ends with its parent.
+ * Each prints a line of a node when it is ready, then answers `stats` on its input with `@stats JSON`; `stop` is answered
+ * likewise, and the sender tells nothing more. It ends with its parent.
  */
 import process from 'node:process';
 import { createInterface } from 'node:readline';
@@ -51,12 +52,13 @@ class Sink extends Actor<Numbered | 'count'> {
   }
 }
 
-function memory(): { rss: number; heap: number } {
+function memory() {
   const { gc, Bun } = globalThis as { gc?: () => void; Bun?: { gc(force: boolean): void } };
   if (Bun !== undefined) Bun.gc(true);
   else gc?.();
-  const { rss, heapUsed } = process.memoryUsage();
-  return { rss, heap: heapUsed };
+  const { rss, heapUsed, external } = process.memoryUsage();
+  const { user, system } = process.cpuUsage();
+  return { rss, heap: heapUsed, external, cpuMs: (user + system) / 1_000 };
 }
 
 async function node(): Promise<{ system: ActorSystem; cluster: Cluster }> {
@@ -65,7 +67,8 @@ async function node(): Promise<{ system: ActorSystem; cluster: Cluster }> {
   return { system, cluster: await Cluster.join(system, { secret, seeds, name: 'load' }) };
 }
 
-function send(sink: ActorRef<Numbered | 'count'>, rate: number): void {
+/** Tells from now on; what it returns ends that. */
+function send(sink: ActorRef<Numbered | 'count'>, rate: number): () => void {
   const text = 'x'.repeat(64);
   let [acknowledged, last, owed] = [0, performance.now(), 0];
   const look = () => {
@@ -74,13 +77,14 @@ function send(sink: ActorRef<Numbered | 'count'>, rate: number): void {
     );
   };
   look();
-  setInterval(() => {
+  const telling = setInterval(() => {
     const now = performance.now();
     owed += (now - last) * rate / 1_000;
     last = now;
     if (counts.sent - acknowledged > windowMessages) owed = 0;
     for (; owed >= 1; owed--) sink.tell({ n: ++counts.sent, text });
   }, 2);
+  return () => clearInterval(telling);
 }
 
 async function idle(count: number): Promise<void> {
@@ -123,6 +127,7 @@ async function idle(count: number): Promise<void> {
 
 async function main(): Promise<void> {
   let address = '-';
+  let stop = () => {};
   if (values.part === 'idle') await idle(Number(values.count));
   else {
     const { system, cluster } = await node();
@@ -130,7 +135,7 @@ async function main(): Promise<void> {
     if (values.part === 'sink') system.spawn(() => new Sink(), 'sink');
     else {
       const { uid } = cluster.getMembers().find((member) => member.address === values.seed)!;
-      send(
+      stop = send(
         system.refProvider.resolve(`singlet://${uid}@${values.seed}/user/sink`) as ActorRef<Numbered | 'count'>,
         Number(values.rate),
       );
@@ -138,7 +143,10 @@ async function main(): Promise<void> {
   }
   const input = createInterface({ input: process.stdin });
   input.on('close', () => runtime.exit(2));
-  input.on('line', () => console.log(`@stats ${JSON.stringify({ ...counts, ...memory() })}`));
+  input.on('line', (verb) => {
+    if (verb === 'stop') stop();
+    console.log(`@${verb} ${JSON.stringify({ ...counts, ...memory() })}`);
+  });
   console.log(`node ${address} uid - on ${runtime.name} ${runtime.version}, http://${address}/`);
 }
 
