@@ -10,6 +10,8 @@ export const fastPaths = {
   batching: true,
   /** Values with nothing special in them are encoded as they are, not from a copy. */
   direct: true,
+  /** An actor holds a mailbox only while it has something to handle. */
+  sharedInboxes: true,
   /** Senders travel as path and incarnation, not as whole refs. */
   shortSenders: true,
 };

@@ -13,7 +13,6 @@ const timeLimit = durationRule(1);
 /** The asker of one question: the temporary ref that a reply goes to, under `/temp/…`. The first reply settles it. */
 export class AskRef extends ActorRef<unknown> {
   readonly id: number;
-  readonly incarnation: number;
   readonly targetPath: string;
   readonly timeoutMs: number;
   readonly deadline: number;
@@ -30,7 +29,6 @@ export class AskRef extends ActorRef<unknown> {
   constructor(
     asks: Asks,
     id: number,
-    incarnation: number,
     targetPath: string,
     timeoutMs: number,
     deadline: number,
@@ -40,7 +38,6 @@ export class AskRef extends ActorRef<unknown> {
     super();
     this.#asks = asks;
     this.id = id;
-    this.incarnation = incarnation;
     this.targetPath = targetPath;
     this.timeoutMs = timeoutMs;
     this.deadline = deadline;
@@ -51,6 +48,10 @@ export class AskRef extends ActorRef<unknown> {
   /** Made when it is needed: questions within one process never look at it. */
   get path(): string {
     return `/temp/${this.#asks.nameOf(this.id)}`;
+  }
+
+  get incarnation(): number {
+    return this.#asks.firstIncarnation + this.id;
   }
 
   tell(reply: unknown, sender?: ActorRef<any>): void {
@@ -97,7 +98,7 @@ export class Asks {
   readonly #lanes = new Map<number, Lane>();
   /** Random per system, so that a reply meant for an earlier process at this address finds nobody. */
   readonly #prefix: string;
-  readonly #incarnations: () => number;
+  readonly firstIncarnation: number;
   #closed = false;
   #counter = 0;
   /** Questions refused since `limits.asks` were waiting. */
@@ -106,12 +107,12 @@ export class Asks {
   constructor(
     environment: Environment,
     systemName: string,
-    incarnations: () => number,
+    firstIncarnation: number,
     onLate: (ask: AskRef, reply: unknown, sender: ActorRef<any> | undefined) => void,
   ) {
     this.#environment = environment;
     this.#systemName = systemName;
-    this.#incarnations = incarnations;
+    this.firstIncarnation = firstIncarnation;
     this.#onLate = onLate;
     this.#prefix = Math.floor(environment.random.next() * 2 ** 40).toString(36);
   }
@@ -151,7 +152,7 @@ export class Asks {
       const id = this.#counter += 1;
       const deadline = this.#environment.clock.now() + timeoutMs;
       const settle = resolve as (reply: unknown) => void;
-      const asker = new AskRef(this, id, this.#incarnations(), target.path, timeoutMs, deadline, settle, reject);
+      const asker = new AskRef(this, id, target.path, timeoutMs, deadline, settle, reject);
       asker.why = why;
       this.#add(asker);
       try {

@@ -5,12 +5,12 @@
 import { limits } from '../limits.ts';
 import { type Actor, type ActorOrFactory, construct } from './actor.ts';
 import { phases, signal } from './cell_core.ts';
-import { refOf } from './cell_family.ts';
-import { CellSupervision } from './cell_supervision.ts';
+import { type ChildKey, refOf } from './cell_family.ts';
+import { CellSupervision, trait } from './cell_supervision.ts';
 import { ActorContext } from './context.ts';
 import { StartTimeoutError } from './errors.ts';
+import { noInbox } from './inbox.ts';
 import type { LocalActorRef } from './local_ref.ts';
-import type { ReceiveTimeout } from './receive_timeout.ts';
 import { checkName } from './names.ts';
 import { type CellOptions, checkSpawnOptions } from './spawn_options.ts';
 import type { ActorSystem } from './system.ts';
@@ -19,25 +19,19 @@ import type { TerminationCause } from './watch.ts';
 export class Cell extends CellSupervision {
   readonly ref: LocalActorRef<any>;
   private readonly source: ActorOrFactory<any>;
-  /** A guardian: part of the system's own tree, not to be stopped by users, and nobody above to escalate to. */
-  readonly guardian: boolean;
   private context: ActorContext<any> | undefined = undefined;
-  private everStarted = false;
-  private everConstructed = false;
-  private stopError: unknown = undefined;
-  private awaitsChildren = false;
 
   constructor(
     system: ActorSystem,
     parent: Cell | undefined,
-    name: string,
+    key: ChildKey,
     source: ActorOrFactory<any>,
     options: CellOptions,
     guardian: boolean,
   ) {
-    super(system, parent, name, options);
+    super(system, parent, key, options);
     this.source = source;
-    this.guardian = guardian;
+    if (guardian) this.traits = trait.guardian;
     this.ref = refOf(this);
     this.ref.fence = this.fence;
     this.signals = signal.start;
@@ -46,11 +40,11 @@ export class Cell extends CellSupervision {
 
   protected override createChild(
     source: ActorOrFactory<any>,
-    name: string,
+    key: ChildKey,
     options: CellOptions,
     guardian: boolean,
   ): Cell {
-    return new Cell(this.system, this, name, source, options, guardian);
+    return new Cell(this.system, this, key, source, options, guardian);
   }
 
   /** The child of this name, whatever actor it is; a guardian is made where there is none. */
@@ -67,16 +61,11 @@ export class Cell extends CellSupervision {
     return this.phase !== phases.running || this.queued === 0 || this.options.gate?.open() === false;
   }
 
-  setIdle(idle: ReceiveTimeout | undefined): void {
-    this.idle?.cancel();
-    this.idle = idle;
-  }
-
   /** Asks for an orderly end; the first cause counts. */
   stop(cause: TerminationCause, error?: unknown): void {
     if (this.phase >= phases.stopping || (this.signals & signal.stop) !== 0) return;
-    this.stopCause = cause;
-    this.stopError = error;
+    this.own.stopCause = cause;
+    this.own.stopError = error;
     this.signals |= signal.stop;
     // A start that never settles must not hold up everybody above. Who owns the actor (hooks) has `kill` for that.
     if (this.phase === phases.starting && this.busy && this.options.hooks === undefined) {
@@ -87,14 +76,15 @@ export class Cell extends CellSupervision {
 
   kill(): void {
     if (this.isTerminated) return;
-    this.killed = true;
+    const { own } = this;
+    own.killed = true;
     this.fence ??= alwaysFenced;
     this.ref.fence = this.fence;
     this.busy = false;
-    this.hookGeneration += 1;
+    own.hookGeneration += 1;
     this.phase = phases.stopping;
     this.signals = 0;
-    this.stopCause = 'kill';
+    own.stopCause = 'kill';
     this.quiesce();
     this.discardMail();
     for (const child of this.childCells()) child.kill();
@@ -118,17 +108,17 @@ export class Cell extends CellSupervision {
         this.signals = 0;
         if ((signals & signal.restart) !== 0) this.beginRestart();
         else if ((signals & signal.childFailed) !== 0 && this.phase === phases.running) {
-          this.failed(this.childError, undefined);
+          this.failed(this.seldom.childError, undefined);
         }
         return;
       case phases.restarting:
         this.signals = 0;
-        if (this.awaitsChildren && !this.hasChildren) this.endOldInstance();
+        if (this.seldom.awaitsChildren && !this.hasChildren) this.endOldInstance();
         else if ((signals & signal.again) !== 0) this.start(true);
         return;
       case phases.stopping:
         this.signals = 0;
-        if (this.awaitsChildren && !this.hasChildren) this.runPostStop();
+        if (this.seldom.awaitsChildren && !this.hasChildren) this.runPostStop();
         return;
       default:
         this.signals = 0;
@@ -139,23 +129,23 @@ export class Cell extends CellSupervision {
 
   private start(restart: boolean): void {
     this.phase = phases.starting;
-    this.instanceStarted = false;
+    this.traits &= ~trait.up;
+    const again = (this.traits & trait.constructed) !== 0;
     const { hooks, startTimeoutMs } = this.options;
     const context = new ActorContext<any>(this);
     this.context = context;
     let actor: Actor<any>;
     try {
       actor = construct(this.source, context);
-      hooks?.constructed?.(actor, this.everConstructed);
+      hooks?.constructed?.(actor, again);
     } catch (error) {
       context.revoke();
       return this.failed(error, undefined);
     }
     this.actor = actor;
-    const wasConstructed = this.everConstructed;
-    this.everConstructed = true;
-    const { error } = this.failure;
-    const hook = restart && wasConstructed ? () => actor.postRestart(error) : () => actor.preStart();
+    this.traits |= trait.constructed;
+    const { error } = this.seldom.failure;
+    const hook = restart && again ? () => actor.postRestart(error) : () => actor.preStart();
     this.callUser(hook, (startError, failed) => {
       this.clearLifeTimer();
       if (failed) this.failed(startError, undefined);
@@ -172,16 +162,16 @@ export class Cell extends CellSupervision {
 
   private startSucceeded(): void {
     this.phase = phases.running;
-    this.instanceStarted = true;
-    this.runningSince = this.system.environment.clock.now();
-    if (this.everStarted) return;
-    this.everStarted = true;
+    this.runningSince = Math.ceil(this.system.environment.clock.now());
+    const { traits } = this;
+    this.traits |= trait.started | trait.up;
+    if ((traits & trait.started) !== 0) return;
     this.callHook('started', () => this.options.hooks?.started?.());
   }
 
   /** Cuts off an instance whose start has not settled. */
   private dropStart(): void {
-    this.hookGeneration += 1;
+    this.own.hookGeneration += 1;
     this.busy = false;
     this.context?.revoke();
     this.actor = undefined;
@@ -203,10 +193,10 @@ export class Cell extends CellSupervision {
   }
 
   private endOldInstance(): void {
-    this.awaitsChildren = false;
+    if (this.seldom.awaitsChildren) this.own.awaitsChildren = false;
     const { actor } = this;
     if (actor === undefined) return this.replaceInstance();
-    const { error, message } = this.failure;
+    const { error, message } = this.seldom.failure;
     this.callUser(() => actor.preRestart(error, message), (hookError, failed) => {
       if (failed) this.logHook('preRestart', hookError);
       this.replaceInstance();
@@ -222,7 +212,7 @@ export class Cell extends CellSupervision {
       this.wake();
     };
     // At once means with the next step of the loop, so that endless restarts yield like anything else.
-    if (this.restartDelayMs > 0) this.setLifeTimer(this.restartDelayMs, again);
+    if (this.seldom.restartDelayMs > 0) this.setLifeTimer(this.seldom.restartDelayMs, again);
     else again();
   }
 
@@ -236,20 +226,20 @@ export class Cell extends CellSupervision {
   }
 
   private runPostStop(): void {
-    this.awaitsChildren = false;
+    if (this.seldom.awaitsChildren) this.own.awaitsChildren = false;
     const { actor } = this;
     if (actor === undefined) return this.end();
     this.callUser(() => actor.postStop(), (error, failed) => {
       if (failed) this.logHook('postStop', error);
-      this.callHook('stopped', () => this.options.hooks?.stopped?.(actor, this.stopCause));
+      this.callHook('stopped', () => this.options.hooks?.stopped?.(actor, this.seldom.stopCause));
       this.end();
     });
   }
 
   private stopChildren(none: () => void): void {
     for (const child of this.childCells()) child.stop('stop');
-    this.awaitsChildren = this.hasChildren;
-    if (!this.awaitsChildren) none();
+    if (!this.hasChildren) return none();
+    this.own.awaitsChildren = true;
   }
 
   private end(): void {
@@ -260,16 +250,16 @@ export class Cell extends CellSupervision {
     this.stopWaiting();
     this.actor = undefined;
     this.behavior = undefined;
-    this.sender = undefined;
-    this.message = undefined;
+    // Not given back: a handler that was abandoned may still hold it.
+    this.inbox = noInbox;
     this.parent?.forgetChild(this);
-    this.callHook('terminated', () => this.options.hooks?.terminated?.(this.stopCause, this.stopError));
+    this.callHook('terminated', () => this.options.hooks?.terminated?.(this.seldom.stopCause, this.seldom.stopError));
     this.announceEnd();
     this.parent?.childEnded();
   }
 
   private childEnded(): void {
-    if (!this.awaitsChildren || this.hasChildren) return;
+    if (!this.seldom.awaitsChildren || this.hasChildren) return;
     this.signals |= signal.childrenGone;
     this.wake();
   }

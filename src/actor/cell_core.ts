@@ -1,9 +1,10 @@
 /** The part of an actor's runtime that handles messages: mailbox, gate, handler, stash. */
 import { limits } from '../limits.ts';
 import type { Actor } from './actor.ts';
+import { nothingSeldom, Seldom } from './cell_seldom.ts';
 import type { DeadLetterReason } from './dead_letters.ts';
 import { firstQuota, type Runnable } from './dispatcher.ts';
-import type { Cancel } from './environment.ts';
+import { Inbox, noInbox } from './inbox.ts';
 import { errorFields } from './logger.ts';
 import { Mailbox, SelfMessage } from './mailbox.ts';
 import type { ReceiveTimeout } from './receive_timeout.ts';
@@ -41,34 +42,18 @@ export abstract class CellCore implements Runnable {
   busy = false;
   /** True once this actor may not act any more; undefined while that cannot be. */
   fence: (() => boolean) | undefined;
-  protected killed = false;
   protected signals = 0;
   protected actor: Actor<any> | undefined = undefined;
   behavior: Behavior | undefined = undefined;
-  protected idle: ReceiveTimeout | undefined = undefined;
-  /** What the handler that is running got. */
-  protected message: unknown = undefined;
-  sender: Sender = undefined;
-  private receipt: unknown = undefined;
-  private mark: SelfMessage | undefined = undefined;
-  private handling = false;
-  private stashedCurrent = false;
-  private readonly mailbox = new Mailbox();
-  private stashed: Mailbox | undefined = undefined;
-  /** The length from which `push` is not all there is to do: a bound, or the warning. */
-  private roomy: number;
-  private warned = false;
-  private stashWarned = false;
-  private gateWait: Cancel | undefined = undefined;
-  private resolved: (() => void) | undefined = undefined;
-  private rejected: ((error: unknown) => void) | undefined = undefined;
+  /** Its own while it has something to handle. */
+  protected inbox = noInbox;
+  protected seldom: Readonly<Seldom> = nothingSeldom;
 
   constructor(system: ActorSystem, options: CellOptions) {
     this.system = system;
     this.options = options;
     const { fenced } = options;
-    this.fence = fenced === undefined ? undefined : () => this.killed || fenced();
-    this.roomy = Math.min(options.mailbox?.capacity ?? Infinity, limits.mailboxWarning);
+    this.fence = fenced === undefined ? undefined : () => this.seldom.killed || fenced();
   }
 
   abstract readonly path: string;
@@ -78,33 +63,47 @@ export abstract class CellCore implements Runnable {
 
   /** Messages that wait, stashed ones not counted. */
   get queued(): number {
-    return this.mailbox.length;
+    return this.inbox.length;
+  }
+
+  /** Who sent the message in hand. */
+  get sender(): Sender {
+    return this.inbox.heldSender;
+  }
+
+  /** To change something in it. */
+  protected get own(): Seldom {
+    if (this.seldom === nothingSeldom) this.seldom = new Seldom();
+    return this.seldom;
   }
 
   enqueue(message: unknown, sender: Sender, receipt: unknown): void {
     if (this.phase >= phases.stopping) {
       return this.undeliverable(message, sender, receipt, this.phase === phases.stopping ? 'stopped' : 'terminated');
     }
-    if (this.mailbox.length >= this.roomy && !this.admit(message, sender, receipt)) return;
-    this.mailbox.push(message, sender, receipt);
+    if (this.inbox.length >= this.inbox.roomy && !this.admit(message, sender, receipt)) return;
+    this.openInbox().push(message, sender, receipt);
     if (!this.scheduled && !this.busy) this.system.dispatcher.schedule(this);
   }
 
   /** From this actor's own runtime: never refused for lack of room. */
   enqueueMark(message: unknown, mark: SelfMessage): void {
     if (this.phase >= phases.stopping) return;
-    this.mailbox.push(message, undefined, mark);
+    this.openInbox().push(message, undefined, mark);
     this.wake();
   }
 
   run(quota: number): boolean {
     for (let left = quota; left > 0 && !this.busy; left -= 1) {
       if (this.signals !== 0) this.handleSignals();
-      else if (this.phase !== phases.running || this.mailbox.length === 0) return false;
+      else if (this.phase !== phases.running) return false;
+      else if (this.inbox.length === 0) return this.rest();
       else if (this.options.gate !== undefined && !this.gateIsOpen()) return false;
       else this.handleNext();
     }
-    return !this.busy && (this.signals !== 0 || (this.phase === phases.running && this.mailbox.length > 0));
+    if (this.busy) return false;
+    if (this.signals !== 0) return true;
+    return this.phase === phases.running && (this.inbox.length > 0 || this.rest());
   }
 
   /** Runs the cell if there may be something to do. */
@@ -112,20 +111,24 @@ export abstract class CellCore implements Runnable {
     if (!this.scheduled && !this.busy) this.system.dispatcher.schedule(this);
   }
 
+  private openInbox(): Inbox {
+    if (this.inbox !== noInbox) return this.inbox;
+    this.inbox = Inbox.open(this, Math.min(this.options.mailbox?.capacity ?? Infinity, limits.mailboxWarning));
+    return this.inbox;
+  }
+
+  /** Nothing is left to handle. */
+  private rest(): false {
+    if (this.inbox !== noInbox && Inbox.close(this.inbox)) this.inbox = noInbox;
+    return false;
+  }
+
   private handleNext(): void {
-    const { mailbox } = this;
-    const receipt = mailbox.receipt();
-    this.message = mailbox.message();
-    this.sender = mailbox.sender();
-    mailbox.drop();
-    if (mailbox.length <= this.roomy >> 1) this.warned = false;
-    if (receipt instanceof SelfMessage) {
-      if (!receipt.live()) return;
-      this.mark = receipt;
-    } else {
-      this.receipt = receipt;
-    }
-    this.handling = true;
+    const { inbox } = this;
+    inbox.take();
+    if (this.seldom.mailboxWarned && inbox.length <= inbox.roomy >> 1) this.own.mailboxWarned = false;
+    const receipt = inbox.heldReceipt;
+    if (receipt !== undefined && receipt instanceof SelfMessage && !receipt.live()) return inbox.letGo();
     const { fence } = this;
     if (fence !== undefined) {
       running.fence = fence;
@@ -133,7 +136,7 @@ export abstract class CellCore implements Runnable {
     }
     let result: unknown;
     try {
-      result = this.invoke();
+      result = this.invoke(inbox);
     } catch (error) {
       running.fence = undefined;
       return this.finish(error, true);
@@ -143,137 +146,123 @@ export abstract class CellCore implements Runnable {
     else this.suspend(result);
   }
 
-  private invoke(): unknown {
-    const { message, actor } = this;
+  private invoke({ heldMessage: message, heldReceipt }: Inbox): unknown {
+    const { actor } = this;
     if (actor === undefined) return undefined;
-    if (this.mark !== undefined && message instanceof Terminated) return actor.onTerminated(message);
+    if (heldReceipt !== undefined && message instanceof Terminated && heldReceipt instanceof SelfMessage) {
+      return actor.onTerminated(message);
+    }
     return this.behavior === undefined ? actor.onReceive(message) : this.behavior.call(actor, message);
   }
 
-  /** Waits for an async handler. The callbacks are made once per actor; a killed one never comes back to them. */
+  /** Waits for an async handler. One that was killed does not come back. */
   private suspend(result: PromiseLike<unknown>): void {
     if (this.phase === phases.terminated) {
       Promise.resolve(result).then(undefined, () => {});
       return;
     }
     this.busy = true;
-    this.resolved ??= () => this.resume(undefined, false);
-    this.rejected ??= (error: unknown) => this.resume(error, true);
-    const promise = result instanceof Promise ? result : Promise.resolve(result);
-    promise.then(this.resolved, this.rejected);
+    this.inbox.await(result);
   }
 
-  private resume(error: unknown, failed: boolean): void {
+  resume(error: unknown, failed: boolean): void {
     if (this.phase === phases.terminated) return;
     this.busy = false;
     this.finish(error, failed);
-    if (this.signals !== 0 || this.mailbox.length > 0) this.wake();
+    if (this.signals !== 0 || this.inbox.length > 0) this.wake();
+    else if (!this.scheduled) this.rest();
   }
 
   private finish(error: unknown, failed: boolean): void {
     if (this.phase === phases.terminated) return;
-    const { message, receipt, mark, stashedCurrent } = this;
-    this.handling = false;
-    this.message = undefined;
-    this.sender = undefined;
-    this.receipt = undefined;
-    this.mark = undefined;
-    this.stashedCurrent = false;
-    if (receipt !== undefined && !stashedCurrent) {
-      this.callHook('settled', () => this.options.hooks?.settled?.(receipt, failed));
+    const { inbox } = this;
+    const { idle } = this.seldom;
+    const { heldMessage, heldReceipt, stashed } = inbox;
+    inbox.letGo();
+    const mark = heldReceipt instanceof SelfMessage ? heldReceipt : undefined;
+    if (heldReceipt !== mark && !stashed) {
+      this.callHook('settled', () => this.options.hooks?.settled?.(heldReceipt, failed));
     }
-    if (this.idle !== undefined && mark !== this.idle) this.idle.touch();
+    if (idle !== undefined && mark !== idle) idle.touch();
     if (mark !== undefined) mark.handled();
-    if (failed) this.failed(error, message);
+    if (failed) this.failed(error, heldMessage);
   }
 
   private gateIsOpen(): boolean {
     const { gate } = this.options;
     if (gate === undefined || gate.open()) return true;
-    if (this.gateWait !== undefined) return false;
+    if (this.seldom.gateWait !== undefined) return false;
     let opened = false;
     const cancel = gate.onOpen(() => {
       if (opened) return;
       opened = true;
-      this.gateWait?.();
-      this.gateWait = undefined;
+      this.stopGateWait();
       // In a turn of its own, since the gate may call back at once, from within the loop that asked it.
       this.system.environment.turns.schedule(() => this.wake());
     });
     if (opened) cancel();
-    else this.gateWait = cancel;
+    else this.own.gateWait = cancel;
     return false;
   }
 
   /** Makes room for a message or gives it up; true when it may be queued. */
   private admit(message: unknown, sender: Sender, receipt: unknown): boolean {
-    const { length } = this.mailbox;
-    if (!this.warned) {
-      this.warned = true;
+    const { length } = this.inbox;
+    if (!this.seldom.mailboxWarned) {
+      this.own.mailboxWarned = true;
       this.system.log.warn(`the mailbox of ${this.path} has ${length} messages`, { actor: this.path, length });
     }
     const capacity = this.options.mailbox?.capacity ?? Infinity;
     if (length < capacity) return true;
-    const oldest = this.options.mailbox?.overflow === 'drop-oldest' && this.dropOldest();
+    const oldest = this.options.mailbox?.overflow === 'drop-oldest' &&
+      this.inbox.dropOldest((...entry) => this.undeliverable(...entry, 'mailbox-overflow'));
     if (!oldest) this.undeliverable(message, sender, receipt, 'mailbox-overflow');
     return oldest;
   }
 
-  /** Gives up the oldest message that came from outside; what is the actor's own goes to the end of the queue. */
-  private dropOldest(): boolean {
-    const { mailbox } = this;
-    for (let left = mailbox.length; left > 0; left -= 1) {
-      const message = mailbox.message();
-      const sender = mailbox.sender();
-      const receipt = mailbox.receipt();
-      mailbox.drop();
-      if (!(receipt instanceof SelfMessage)) {
-        this.undeliverable(message, sender, receipt, 'mailbox-overflow');
-        return true;
-      }
-      mailbox.push(message, sender, receipt);
-    }
-    return false;
-  }
-
   /** Sets the message that is being handled aside. False when there is no room: it has become a dead letter. */
   stashCurrent(): boolean {
-    if (!this.handling || this.stashedCurrent) return false;
-    this.stashed ??= new Mailbox();
-    this.stashedCurrent = true;
-    if (this.stashed.length < (this.options.stashCapacity ?? limits.stash)) {
-      this.stashed.push(this.message, this.sender, this.receipt);
+    const { inbox } = this;
+    if (!this.canStash) return false;
+    inbox.stashed = true;
+    const { heldMessage, heldSender, heldReceipt } = inbox;
+    // What came from the actor's own runtime comes back as an ordinary message.
+    const receipt = heldReceipt instanceof SelfMessage ? undefined : heldReceipt;
+    const stash = this.own.stashed ??= new Mailbox();
+    if (stash.length < (this.options.stashCapacity ?? limits.stash)) {
+      stash.push(heldMessage, heldSender, receipt);
       return true;
     }
-    if (!this.stashWarned) {
-      this.stashWarned = true;
-      this.system.log.warn(`the stash of ${this.path} is full`, { actor: this.path, length: this.stashed.length });
+    if (!this.seldom.stashWarned) {
+      this.own.stashWarned = true;
+      this.system.log.warn(`the stash of ${this.path} is full`, { actor: this.path, length: stash.length });
     }
-    this.undeliverable(this.message, this.sender, this.receipt, 'stash-overflow');
+    this.undeliverable(heldMessage, heldSender, receipt, 'stash-overflow');
     return false;
   }
 
   /** The message being handled may have been handled before. */
   get possibleRepeat(): boolean {
-    return (this.receipt as DeliveryReceipt | undefined)?.possibleRepeat === true;
+    return (this.inbox.heldReceipt as DeliveryReceipt | undefined)?.possibleRepeat === true;
   }
 
   /** A message is being handled, and it has not been stashed. */
   get canStash(): boolean {
-    return this.handling && !this.stashedCurrent;
+    return this.inbox.handling && !this.inbox.stashed;
   }
 
   unstashAll(): void {
-    if (this.stashed === undefined || this.stashed.length === 0) return;
-    this.stashWarned = false;
-    this.mailbox.prepend(this.stashed);
+    const { stashed } = this.seldom;
+    if (stashed === undefined || stashed.length === 0) return;
+    this.own.stashWarned = false;
+    this.openInbox().prepend(stashed);
     this.wake();
   }
 
   /** Gives up everything that waits, in order. */
   protected discardMail(): void {
     this.unstashAll();
-    const { mailbox } = this;
+    const mailbox = this.inbox;
     while (mailbox.length > 0) {
       const message = mailbox.message();
       const sender = mailbox.sender();
@@ -284,10 +273,19 @@ export abstract class CellCore implements Runnable {
   }
 
   protected stopWaiting(): void {
-    this.gateWait?.();
-    this.gateWait = undefined;
-    this.idle?.cancel();
-    this.idle = undefined;
+    if (this.seldom.gateWait !== undefined) this.stopGateWait();
+    this.setIdle(undefined);
+  }
+
+  private stopGateWait(): void {
+    this.seldom.gateWait?.();
+    this.own.gateWait = undefined;
+  }
+
+  setIdle(idle: ReceiveTimeout | undefined): void {
+    if (this.seldom.idle === idle) return;
+    this.seldom.idle?.cancel();
+    this.own.idle = idle;
   }
 
   protected undeliverable(message: unknown, sender: Sender, receipt: unknown, reason: DeadLetterReason): void {

@@ -8,20 +8,26 @@ import { checkName } from './names.ts';
 import { type CellOptions, checkSpawnOptions } from './spawn_options.ts';
 import type { ActorSystem } from './system.ts';
 
+/** A chosen name, or the number that a generated one is made of: most of many anonymous actors are never called by name. */
+export type ChildKey = string | number;
+
 const noCells: readonly Cell[] = [];
 
 export abstract class CellFamily extends CellCore {
   readonly parent: Cell | undefined;
-  readonly name: string;
+  private readonly key: ChildKey;
   /** Made with the first child. */
-  private children: Map<string, Cell> | undefined = undefined;
-  private generated = 0;
+  private children: Map<ChildKey, Cell> | undefined = undefined;
   private knownPath: string | undefined = undefined;
 
-  constructor(system: ActorSystem, parent: Cell | undefined, name: string, options: CellOptions) {
+  constructor(system: ActorSystem, parent: Cell | undefined, key: ChildKey, options: CellOptions) {
     super(system, options);
     this.parent = parent;
-    this.name = name;
+    this.key = key;
+  }
+
+  get name(): string {
+    return nameOf(this.key);
   }
 
   /** Made when somebody first asks: most of many actors are never called by their path. */
@@ -31,7 +37,7 @@ export abstract class CellFamily extends CellCore {
 
   protected abstract createChild(
     source: ActorOrFactory<any>,
-    name: string,
+    key: ChildKey,
     options: CellOptions,
     guardian: boolean,
   ): Cell;
@@ -45,7 +51,7 @@ export abstract class CellFamily extends CellCore {
   }
 
   childCell(name: string): Cell | undefined {
-    return this.children?.get(name);
+    return this.children?.get(keyOf(name));
   }
 
   /** Starts a child under a name that users may choose. */
@@ -56,35 +62,49 @@ export abstract class CellFamily extends CellCore {
 
   spawnAnonymous(source: ActorOrFactory<any>, options?: CellOptions): Cell {
     const checked = checkSpawnOptions(options);
-    this.generated += 1;
-    return this.adopt(source, `$${this.generated.toString(36)}`, checked);
+    const { own } = this;
+    own.generated += 1;
+    return this.adopt(source, own.generated, checked);
   }
 
   protected forgetChild(child: Cell): void {
-    if (this.children?.get(child.name) === child) this.children.delete(child.name);
+    if (this.children?.get(child.key) === child) this.children.delete(child.key);
   }
 
   protected siblings(): readonly Cell[] {
     return this.parent === undefined ? noCells : this.parent.childCells().filter((cell) => cell.path !== this.path);
   }
 
-  protected adopt(source: ActorOrFactory<any>, name: string, options: CellOptions, guardian = false): Cell {
+  protected adopt(source: ActorOrFactory<any>, key: ChildKey, options: CellOptions, guardian = false): Cell {
     if (typeof source !== 'function') {
-      throw new ActorUsageError(`spawning '${name}' takes a class of actors or a function that returns an actor`);
+      throw new ActorUsageError(
+        `spawning '${nameOf(key)}' takes a class of actors or a function that returns an actor`,
+      );
     }
-    if (this.phase >= phases.restarting) throw new ActorStoppedError(this.path, `spawn '${name}'`);
-    const existing = this.children?.get(name);
+    if (this.phase >= phases.restarting) throw new ActorStoppedError(this.path, `spawn '${nameOf(key)}'`);
+    const existing = this.children?.get(key);
     if (existing !== undefined) {
       throw new ActorAlreadyExistsError(
         existing.path,
         existing.phase >= phases.stopping ? ' and is still stopping' : '',
       );
     }
-    const child = this.createChild(source, name, inherited(this.options, options), guardian);
+    const child = this.createChild(source, key, inherited(this.options, options), guardian);
     this.children ??= new Map();
-    this.children.set(name, child);
+    this.children.set(key, child);
     return child;
   }
+}
+
+function nameOf(key: ChildKey): string {
+  return typeof key === 'number' ? `$${key.toString(36)}` : key;
+}
+
+/** The key of this very spelling: no other name means a number. */
+function keyOf(name: string): ChildKey {
+  if (!name.startsWith('$')) return name;
+  const key = Number.parseInt(name.slice(1), 36);
+  return nameOf(key) === name ? key : name;
 }
 
 /** What an actor may do, its children may do: no longer, and under the same epoch. */
@@ -107,5 +127,5 @@ export function descend(root: Cell, names: readonly string[]): Cell | undefined 
 
 /** Makes the one ref of a cell. */
 export function refOf(cell: Cell): LocalActorRef<any> {
-  return new LocalActorRef(cell.system.nextIncarnation(), cell);
+  return new LocalActorRef(cell.system.nextSerial(), cell);
 }

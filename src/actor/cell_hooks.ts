@@ -9,25 +9,18 @@ import type { TerminationCause } from './watch.ts';
 type HookDone = (error: unknown, failed: boolean) => void;
 
 export abstract class CellHookRunner extends CellFamily {
-  protected stopCause: TerminationCause = 'stop';
-  /** Grows when a hook that has not settled is given up, so that its late answer finds nobody. */
-  protected hookGeneration = 0;
-  private lifeTimer: Cancel | undefined = undefined;
-  /** Made with the first of them. */
-  private endListeners: Set<(cause: TerminationCause) => void> | undefined = undefined;
-
   get isTerminated(): boolean {
     return this.phase === phases.terminated;
   }
 
   onTermination(run: (cause: TerminationCause) => void): Cancel {
     if (this.isTerminated) {
-      run(this.stopCause);
+      run(this.seldom.stopCause);
       return () => {};
     }
     // One function may be registered twice, and each registration counts.
     const listener = (cause: TerminationCause): void => run(cause);
-    const listeners = this.endListeners ??= new Set();
+    const listeners = this.own.endListeners ??= new Set();
     listeners.add(listener);
     return () => {
       listeners.delete(listener);
@@ -35,9 +28,10 @@ export abstract class CellHookRunner extends CellFamily {
   }
 
   protected announceEnd(): void {
-    if (this.endListeners === undefined) return;
-    for (const listener of this.endListeners) this.callHook('termination', () => listener(this.stopCause));
-    this.endListeners.clear();
+    const { endListeners, stopCause } = this.seldom;
+    if (endListeners === undefined) return;
+    for (const listener of endListeners) this.callHook('termination', () => listener(stopCause));
+    endListeners.clear();
   }
 
   /** Runs a hook that may be async; the cell is busy until it settles. */
@@ -60,9 +54,9 @@ export abstract class CellHookRunner extends CellFamily {
       return;
     }
     this.busy = !this.isTerminated;
-    const generation = this.hookGeneration;
+    const generation = this.seldom.hookGeneration;
     const settle = (error: unknown, failed: boolean): void => {
-      if (generation !== this.hookGeneration || this.isTerminated) return;
+      if (generation !== this.seldom.hookGeneration || this.isTerminated) return;
       this.busy = false;
       done(error, failed);
       this.wake();
@@ -77,11 +71,12 @@ export abstract class CellHookRunner extends CellFamily {
   /** The one timer of the cell's life: a start that takes long, or the wait before a restart. */
   protected setLifeTimer(delayMs: number, run: () => void): void {
     this.clearLifeTimer();
-    this.lifeTimer = this.system.environment.timers.set(delayMs, run);
+    this.own.lifeTimer = this.system.environment.timers.set(delayMs, run);
   }
 
   protected clearLifeTimer(): void {
-    this.lifeTimer?.();
-    this.lifeTimer = undefined;
+    if (this.seldom.lifeTimer === undefined) return;
+    this.seldom.lifeTimer();
+    this.own.lifeTimer = undefined;
   }
 }

@@ -16,8 +16,15 @@ import { Watches } from './watch.ts';
 
 /** Behaviours that `become` may put on top of each other. */
 const maxBehaviors = 100;
-/** Shared by all that never change theirs; always empty. */
-const noBehaviors: Behavior[] = [];
+
+/** What an instance has acquired. */
+class Belongings<T> {
+  timers: TimerTable<T> | undefined = undefined;
+  watches: Watches | undefined = undefined;
+  log: Logger | undefined = undefined;
+  fencedSender: FencedRef | undefined = undefined;
+  behaviors: Behavior[] = [];
+}
 
 /**
  * One per instance: a restart gives the new instance a new one, and the old one refuses to act. Everything here that
@@ -26,11 +33,8 @@ const noBehaviors: Behavior[] = [];
  */
 export class ActorContext<T> {
   private readonly cell: Cell;
-  private timerTable: TimerTable<T> | undefined = undefined;
-  private watches: Watches | undefined = undefined;
-  private logger: Logger | undefined = undefined;
-  private fencedSender: FencedRef | undefined = undefined;
-  private behaviors: Behavior[] = noBehaviors;
+  /** Made when something of it is needed. */
+  private own: Belongings<T> | undefined = undefined;
   private revoked = false;
 
   constructor(cell: Cell) {
@@ -49,8 +53,9 @@ export class ActorContext<T> {
     const { sender, fence } = this.cell;
     const shown: ActorRef<unknown> = sender ?? this.system.noSender;
     if (fence === undefined) return shown;
-    if (this.fencedSender?.underlying() !== shown) this.fencedSender = new FencedRef(shown, this.cell.path, fence);
-    return this.fencedSender as FencedRef;
+    const { has } = this;
+    if (has.fencedSender?.underlying() !== shown) has.fencedSender = new FencedRef(shown, this.cell.path, fence);
+    return has.fencedSender;
   }
 
   get hasSender(): boolean {
@@ -83,8 +88,7 @@ export class ActorContext<T> {
   }
 
   get log(): Logger {
-    this.logger ??= prefixLogger(this.system.log, this.cell.path);
-    return this.logger;
+    return this.has.log ??= prefixLogger(this.system.log, this.cell.path);
   }
 
   /** The fencing token of this instance, which only grows from instance to instance; 0 for an ordinary actor. */
@@ -120,19 +124,19 @@ export class ActorContext<T> {
    */
   watch(ref: ActorRef<any>, ...message: [message?: T]): void {
     this.check('watch');
-    this.watches ??= new Watches({
+    const watches = this.has.watches ??= new Watches({
       observe: (target, ended) =>
         target instanceof LocalActorRef
           ? target.onTermination(ended)
           : this.system.refProvider.watch(target, this.cell.ref, ended),
       deliver: (notice, mark) => this.cell.enqueueMark(notice, mark),
     });
-    this.watches.watch(ref.underlying(), message.length === 0 ? undefined : { value: message[0] });
+    watches.watch(ref.underlying(), message.length === 0 ? undefined : { value: message[0] });
   }
 
   /** A notice that already waits in the mailbox is not handled any more. */
   unwatch(ref: ActorRef<any>): void {
-    this.watches?.unwatch(ref.underlying());
+    this.own?.watches?.unwatch(ref.underlying());
   }
 
   /** Stops an actor, a child as a rule, after the message it is handling. */
@@ -150,20 +154,21 @@ export class ActorContext<T> {
   /** Handles the following messages with `behavior` instead. `stacked`: until `unbecome`, else for good. */
   become(behavior: (message: T) => void | Promise<void>, options?: { readonly stacked?: boolean }): void {
     this.check('change its behaviour');
-    if (this.behaviors === noBehaviors) this.behaviors = [];
-    if (options?.stacked !== true) this.behaviors.pop();
-    else if (this.behaviors.length >= maxBehaviors) {
+    const { behaviors } = this.has;
+    if (options?.stacked !== true) behaviors.pop();
+    else if (behaviors.length >= maxBehaviors) {
       throw new ActorUsageError(`${this.cell.path} has ${maxBehaviors} behaviours on top of each other`);
     }
-    this.behaviors.push(behavior);
+    behaviors.push(behavior);
     this.cell.behavior = behavior;
   }
 
   /** Goes back to the behaviour below, at last to `onReceive`. */
   unbecome(): void {
     this.check('change its behaviour');
-    this.behaviors.pop();
-    this.cell.behavior = this.behaviors.at(-1);
+    const behaviors = this.own?.behaviors;
+    behaviors?.pop();
+    this.cell.behavior = behaviors?.at(-1);
   }
 
   /**
@@ -183,12 +188,11 @@ export class ActorContext<T> {
   }
 
   get timers(): ActorTimers<T> {
-    this.timerTable ??= new TimerTable<T>({
+    return this.has.timers ??= new TimerTable<T>({
       environment: this.system.environment,
       check: (operation) => this.check(operation),
       deliver: (message, tick) => this.cell.enqueueMark(message, tick),
     });
-    return this.timerTable;
   }
 
   /** Sends `message` to this actor whenever nothing came for `timeoutMs` (at least 1), until it is cancelled. */
@@ -210,15 +214,20 @@ export class ActorContext<T> {
 
   /** For the cell: timers and watches end, while the hooks of the old instance may still use the rest. */
   quiesce(): void {
-    this.timerTable?.cancelAll();
-    this.watches?.clear();
-    this.behaviors = noBehaviors;
+    if (this.own === undefined) return;
+    this.own.timers?.cancelAll();
+    this.own.watches?.clear();
+    this.own.behaviors = [];
   }
 
   /** For the cell: this instance is the actor's no longer. */
   revoke(): void {
     this.quiesce();
     this.revoked = true;
+  }
+
+  private get has(): Belongings<T> {
+    return this.own ??= new Belongings();
   }
 
   private check(operation: string): void {

@@ -5,13 +5,18 @@ import { ActorRef, admitSender } from './ref.ts';
 import type { TerminationCause } from './watch.ts';
 
 export class LocalActorRef<T = unknown> extends ActorRef<T> {
-  readonly incarnation: number;
+  private readonly serial: number;
   private readonly cell: Cell;
 
-  constructor(incarnation: number, cell: Cell) {
+  constructor(serial: number, cell: Cell) {
     super();
-    this.incarnation = incarnation;
+    this.serial = serial;
     this.cell = cell;
+  }
+
+  /** Counted from a start that is kept once: large numbers cost an actor more than small ones. */
+  get incarnation(): number {
+    return this.cell.system.firstIncarnation + this.serial;
   }
 
   get path(): string {

@@ -53,6 +53,11 @@ export class Mailbox {
   private last: Block = none;
   private spare: Block | undefined = undefined;
 
+  /** Messages that it has memory for. */
+  get room(): number {
+    return this.first.mask + 1 + (this.spare === undefined ? 0 : blockCapacity);
+  }
+
   push(message: unknown, sender: Sender, receipt: unknown): void {
     let block = this.last;
     if (block.length > block.mask) block = this.#append();

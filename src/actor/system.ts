@@ -94,7 +94,9 @@ export class ActorSystem {
   private readonly userGuardian: Cell;
   private readonly systemGuardian: Cell;
   private readonly termination: Termination;
-  private incarnations: number;
+  /** Refs count from here. Random, so that one from an earlier process at this address means nobody here. */
+  readonly firstIncarnation: number;
+  private refs = 0;
 
   private constructor(name: string, options: ActorSystemOptions) {
     const { environment, log } = environmentOf(options);
@@ -105,9 +107,8 @@ export class ActorSystem {
     this.dispatcher = new Dispatcher(environment.clock, environment.turns);
     this.eventStream = new EventStream(log);
     this.deadLetters = new DeadLetters(this.eventStream, log);
-    // A random start, so that a ref from an earlier process at this address means nobody here.
-    this.incarnations = Math.floor(environment.random.next() * 2 ** 48);
-    this.asks = new Asks(environment, name, () => this.nextIncarnation(), (ask, message, sender) => {
+    this.firstIncarnation = Math.floor(environment.random.next() * 2 ** 48);
+    this.asks = new Asks(environment, name, this.firstIncarnation, (ask, message, sender) => {
       this.deadLetters.publish({ message, sender, recipient: ask.path, reason: 'terminated', detail: 'late reply' });
     });
     this.noSender = new NoSender((message, sender) => {
@@ -204,10 +205,10 @@ export class ActorSystem {
     return this.terminate();
   }
 
-  /** For the runtime: a number that no other actor of this process has. */
-  nextIncarnation(): number {
-    this.incarnations += 1;
-    return this.incarnations;
+  /** For the runtime: a number that no other actor of this system has; small ones cost less. */
+  nextSerial(): number {
+    this.refs += 1;
+    return this.refs;
   }
 
   private checkAlive(operation: string): void {

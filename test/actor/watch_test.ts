@@ -153,7 +153,7 @@ describe('death watch', () => {
     const target = spawnManaged(system, 'target', recording([]), {});
     env.runTurns();
     const watchers = (): number =>
-      (target as unknown as { cell: { endListeners: Set<unknown> } }).cell.endListeners.size;
+      (target as unknown as { cell: { seldom: { endListeners: Set<unknown> } } }).cell.seldom.endListeners.size;
     for (let i = 0; i < 100; i += 1) {
       const watcher = watching(system, []);
       watcher.tell((actor) => actor.context.watch(target));
