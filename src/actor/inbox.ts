@@ -26,6 +26,11 @@ export class Inbox extends Mailbox {
   private resolved: (() => void) | undefined = undefined;
   private rejected: ((error: unknown) => void) | undefined = undefined;
 
+  /** Messages that it has memory for. */
+  get room(): number {
+    return this.first.mask + 1 + (this.spare === undefined ? 0 : this.spare.mask + 1);
+  }
+
   /** Takes the oldest message in hand; must not be called when empty. */
   take(): void {
     this.heldMessage = this.message();

@@ -49,14 +49,9 @@ const none = new Block(0);
  */
 export class Mailbox {
   length = 0;
-  private first: Block = none;
+  protected first: Block = none;
   private last: Block = none;
-  private spare: Block | undefined = undefined;
-
-  /** Messages that it has memory for. */
-  get room(): number {
-    return this.first.mask + 1 + (this.spare === undefined ? 0 : blockCapacity);
-  }
+  protected spare: Block | undefined = undefined;
 
   push(message: unknown, sender: Sender, receipt: unknown): void {
     let block = this.last;
