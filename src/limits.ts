@@ -128,6 +128,14 @@ const others = /* @__PURE__ */ (() => ({
   callerGraceMs: 10 * 60_000,
   /** Callers a node remembers: their way back, and per singleton their duplicate filters. */
   callersRemembered: 5_000,
+  /**
+   * What all actors of a node, singletons apart, hold of what other nodes told them and have not handled; and how much of it
+   * may come from one peer. Beyond it what comes is a dead letter. Bytes as they were encoded.
+   */
+  remoteMailMessages: 1_000_000,
+  remoteMailBytes: 256 * 1024 * 1024,
+  remoteMailPeerMessages: 500_000,
+  remoteMailPeerBytes: 128 * 1024 * 1024,
   /** Messages in one mailbox from which on a warning is logged. */
   mailboxWarning: 10_000,
   /** Messages one actor may stash, unless its spawn options say otherwise. */

@@ -6,7 +6,7 @@ import type { DeadLetterReason } from './dead_letters.ts';
 import { firstQuota, type Runnable } from './dispatcher.ts';
 import { Inbox, noInbox } from './inbox.ts';
 import { errorFields } from './logger.ts';
-import { Mailbox, SelfMessage } from './mailbox.ts';
+import { Mailbox, MailShare, SelfMessage } from './mailbox.ts';
 import type { ReceiveTimeout } from './receive_timeout.ts';
 import { type ActorRef, running } from './ref.ts';
 import type { CellOptions, DeliveryReceipt } from './spawn_options.ts';
@@ -181,7 +181,8 @@ export abstract class CellCore implements Runnable {
     inbox.letGo();
     const mark = heldReceipt instanceof SelfMessage ? heldReceipt : undefined;
     if (heldReceipt !== mark && !stashed) {
-      this.callHook('settled', () => this.options.hooks?.settled?.(heldReceipt, failed));
+      if (heldReceipt instanceof MailShare) heldReceipt.release();
+      else this.callHook('settled', () => this.options.hooks?.settled?.(heldReceipt, failed));
     }
     if (idle !== undefined && mark !== idle) idle.touch();
     if (mark !== undefined) mark.handled();
@@ -261,6 +262,9 @@ export abstract class CellCore implements Runnable {
 
   /** Gives up everything that waits, in order. */
   protected discardMail(): void {
+    // Of a killed handler: what it has in its hands waits no more, and nobody knows what became of it.
+    const { heldReceipt, stashed } = this.inbox;
+    if (heldReceipt instanceof MailShare && !stashed) heldReceipt.release();
     this.unstashAll();
     const mailbox = this.inbox;
     while (mailbox.length > 0) {
@@ -290,7 +294,9 @@ export abstract class CellCore implements Runnable {
 
   protected undeliverable(message: unknown, sender: Sender, receipt: unknown, reason: DeadLetterReason): void {
     const { hooks } = this.options;
-    if (receipt !== undefined && hooks?.returned !== undefined) {
+    const share = receipt instanceof MailShare;
+    if (share) receipt.release();
+    if (receipt !== undefined && !share && hooks?.returned !== undefined) {
       this.callHook('returned', () => hooks.returned?.(message, sender, receipt));
     } else {
       this.system.deadLetters.publish({ message, sender, recipient: this.path, reason });

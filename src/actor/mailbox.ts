@@ -155,11 +155,17 @@ export class Mailbox {
 }
 
 /**
- * What an actor's own runtime puts into its mailbox: timer ticks, notices of termination, receive timeouts. Rides in the receipt slot of an envelope, so that ordinary messages pay one comparison for it. It is asked whether it
- * still counts at the moment it would be handled; one that was cancelled meanwhile is skipped without a trace.
+ * What an actor's own runtime puts into its mailbox: timer ticks, notices of termination, receive timeouts. Rides in the
+ * receipt slot of an envelope, so that ordinary messages pay one comparison for it. It is asked whether it still
+ * counts at the moment it would be handled; one that was cancelled meanwhile is skipped without a trace.
  */
 export abstract class SelfMessage {
   abstract live(): boolean;
   /** After the handler has settled, also when it failed. */
   abstract handled(): void;
+}
+
+/** An account of room: rides in the receipt slot of a message, and is settled once, when the message waits no more. */
+export abstract class MailShare {
+  abstract release(): void;
 }

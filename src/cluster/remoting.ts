@@ -27,6 +27,7 @@ import {
   virtualPath,
 } from './remote_ref.ts';
 import { senderOf, type Target, targetOf, type Tell, tellOf, terminatedOf } from './remote_messages.ts';
+import { RemoteMail } from './remote_mail.ts';
 import { IncomingWatches, OutgoingWatches } from './remote_watch.ts';
 import { shown, WireError } from './wire_checks.ts';
 
@@ -44,6 +45,7 @@ export interface RemotingOptions {
   readonly uid: string;
   /** Whether `peer` may reach the actor at `path`. Default: any actor under `/user`, and asks. */
   readonly admits?: (peer: PeerIdentity, path: string) => boolean;
+  readonly mail?: RemoteMail;
 }
 
 const WARN_EVERY_MS = 60_000;
@@ -53,18 +55,20 @@ export class Remoting implements RemoteSender, RefProvider {
   readonly refs: RefResolver;
   readonly outgoing: OutgoingWatches;
   readonly incoming: IncomingWatches;
-  /** Messages from peers that were refused: a bad shape, or a path that may not be reached from outside. */
+  /** Messages from peers that were refused: a bad shape, a path that may not be reached from outside, or no room. */
   refused = 0;
   private readonly system: ActorSystem;
   private readonly uid: string;
   private readonly admits: (peer: PeerIdentity, path: string) => boolean;
   private readonly virtual: VirtualRefs[] = [];
   private peers: Pick<Peers, 'sendSystem' | 'sendUser' | 'address'> | undefined = undefined;
+  readonly mail: RemoteMail;
   private warnedAt = -Infinity;
 
   constructor(options: RemotingOptions) {
     this.system = options.system;
     this.uid = options.uid;
+    this.mail = options.mail ?? new RemoteMail();
     this.admits = options.admits ?? (() => true);
     this.refs = { toWire: (value) => this.toWire(value), fromWire: (ref) => this.fromWire(ref) };
     this.outgoing = new OutgoingWatches((address, envelope, uid) => this.peers?.sendSystem(address, envelope, uid));
@@ -101,10 +105,10 @@ export class Remoting implements RemoteSender, RefProvider {
   }
 
   /** True when the message was one of remoting's. Never throws for what is in it. */
-  receive(peer: PeerIdentity, envelope: Envelope): boolean {
+  receive(peer: PeerIdentity, envelope: Envelope, bytes: number): boolean {
     switch (envelope[0]) {
       case codes.tell:
-        this.read(peer, () => tellOf(envelope), (tell) => this.receiveTell(peer, tell));
+        this.read(peer, () => tellOf(envelope), (tell) => this.receiveTell(peer, tell, bytes));
         return true;
       case codes.stop:
         this.read(peer, () => targetOf(envelope), (target) => this.localActor(peer, target)?.stop());
@@ -144,8 +148,6 @@ export class Remoting implements RemoteSender, RefProvider {
     });
     return true;
   }
-
-  // RemoteSender
 
   tell(ref: RemoteRef<any>, message: unknown, sender: ActorRef<any> | undefined): void {
     const envelope: Envelope = [codes.tell, ref.localPath, this.senderField(sender), message, ref.incarnation];
@@ -259,12 +261,17 @@ export class Remoting implements RemoteSender, RefProvider {
 
   // What peers ask for
 
-  private receiveTell(peer: PeerIdentity, { path, from, message, incarnation }: Tell): void {
+  private receiveTell(peer: PeerIdentity, { path, from, message, incarnation }: Tell, bytes: number): void {
     if (!this.reachable(peer, path)) return;
     const sender = this.senderFrom(peer, from);
     const target = this.localRef(path, incarnation);
-    if (target !== undefined) return target.tell(message, sender);
-    this.system.deadLetters.publish({ message, sender, recipient: path, reason: 'no-such-actor' });
+    if (target instanceof LocalActorRef) {
+      const share = this.mail.share(peer.uid, bytes);
+      if (share !== undefined) return target.deliver(message, sender, share);
+      this.refuse(peer, 'the mailboxes here hold as much from other nodes as they may');
+    } else if (target !== undefined) return target.tell(message, sender);
+    const reason = target === undefined ? 'no-such-actor' : 'mailbox-overflow';
+    this.system.deadLetters.publish({ message, sender, recipient: path, reason });
   }
 
   senderFrom(peer: Pick<PeerIdentity, 'address' | 'uid'>, from: unknown): ActorRef<any> | undefined {
@@ -282,8 +289,7 @@ export class Remoting implements RemoteSender, RefProvider {
   }
 
   private localActor(peer: PeerIdentity, { path, incarnation }: Target): LocalActorRef<any> | undefined {
-    if (!this.reachable(peer, path)) return undefined;
-    const ref = this.localRef(path, incarnation);
+    const ref = this.reachable(peer, path) ? this.localRef(path, incarnation) : undefined;
     return ref instanceof LocalActorRef ? ref : undefined;
   }
 

@@ -185,7 +185,7 @@ function withRemoting(events: PeersEvents, remoting: Remoting): PeersEvents {
 function attachRemoting(remoting: Remoting, node: ClusterNode): void {
   remoting.attach(node.peers);
   for (const code of [codes.tell, codes.watch, codes.unwatch, codes.terminated, codes.stop]) {
-    node.onMessage(code, (peer, envelope) => void remoting.receive(peer, envelope));
+    node.onMessage(code, (peer, envelope, bytes) => void remoting.receive(peer, envelope, bytes));
   }
   node.onChange((_view, changes) => {
     for (const change of changes) {

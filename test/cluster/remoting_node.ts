@@ -3,6 +3,7 @@ import { Actor } from '../../src/actor/actor.ts';
 import type { ActorRef } from '../../src/actor/ref.ts';
 import { ActorSystem } from '../../src/actor/system.ts';
 import type { Terminated } from '../../src/actor/watch.ts';
+import { RemoteMail } from '../../src/cluster/remote_mail.ts';
 import { Remoting } from '../../src/cluster/remoting.ts';
 import { ManualEnvironment } from '../../src/testkit/manual_environment.ts';
 import { createPeers, type LinkedPeers } from '../../src/transport/peers.ts';
@@ -20,9 +21,15 @@ export interface Node {
 export const A = '127.0.0.1:1';
 export const B = '127.0.0.1:2';
 
-export function start(env: ManualEnvironment, net: FakeNet, address: string, uid: string): Node {
+export function start(
+  env: ManualEnvironment,
+  net: FakeNet,
+  address: string,
+  uid: string,
+  mail = new RemoteMail(),
+): Node {
   const system = ActorSystem.create('test', { environment: env, logger: env.log });
-  const remoting = new Remoting({ system, uid });
+  const remoting = new Remoting({ system, uid, mail });
   const peers = createPeers({
     environment: env,
     transport: net.transport(address, uid),
@@ -33,18 +40,18 @@ export function start(env: ManualEnvironment, net: FakeNet, address: string, uid
       connected: (peer) => remoting.connected(peer),
       disconnected: (peer) => remoting.disconnected(peer),
       dialFailed: () => {},
-      message: (peer, envelope) => void remoting.receive(peer, envelope),
+      message: (peer, envelope, bytes) => void remoting.receive(peer, envelope, bytes),
       listenerLost: () => {},
     },
   });
   return { system, remoting, peers, address, uid };
 }
 
-export async function pair(): Promise<{ env: ManualEnvironment; net: FakeNet; a: Node; b: Node }> {
+export async function pair(mail?: RemoteMail): Promise<{ env: ManualEnvironment; net: FakeNet; a: Node; b: Node }> {
   const env = new ManualEnvironment();
   const net = new FakeNet(env, { delay: () => 2 });
   const a = start(env, net, A, 'ua');
-  const b = start(env, net, B, 'ub');
+  const b = start(env, net, B, 'ub', mail);
   for (const node of [a, b]) await open(node);
   return { env, net, a, b };
 }

@@ -4,6 +4,7 @@
  */
 import { describe, test } from 'node:test';
 import { assert, assertEquals, assertFalse } from '@std/assert';
+import { Actor } from '../../src/actor/actor.ts';
 import type { GossipState, MemberRecord } from '../../src/cluster/gossip_state.ts';
 import { limits } from '../../src/limits.ts';
 import { codes } from '../../src/wire/codes.ts';
@@ -36,6 +37,13 @@ const everybodyUp = ['101 up', '102 up', '666 up'];
 async function counted(scene: RogueScene, what: string, atLeast = 1): Promise<void> {
   const count = await scene.metric(`what="${what}"`);
   assert(count >= atLeast, `${what}: ${count}`);
+}
+
+/** Never done with its first message. */
+class Sleepy extends Actor<unknown> {
+  override onReceive(): Promise<void> {
+    return new Promise(() => {});
+  }
 }
 
 const attacks: readonly Attack[] = [
@@ -228,6 +236,24 @@ const attacks: readonly Attack[] = [
       }
     },
     then: async (scene) => assert(await scene.metric('reason="no-such-actor"') >= 10_000),
+  },
+  {
+    name:
+      'tells one slow actor at full speed: its node holds what it may, the rest are dead letters, everybody goes on',
+    run: async (scene) => {
+      scene.host.system.spawn(() => new Sleepy(), 'sleepy');
+      const text = 'x'.repeat(limits.frameBytes - 1_000);
+      for (let sent = 0; sent < limits.remoteMailPeerBytes + 10 * text.length; sent += text.length) {
+        scene.forge('user', [codes.tell, '/user/sleepy', null, text, 0]);
+        await scene.memory.pass(5);
+      }
+    },
+    then: async (scene) => {
+      const lost = await scene.metric('reason="mailbox-overflow"');
+      assert(lost >= 9 && lost <= 11, String(lost));
+      assertEquals(scene.warnings().filter((line) => line.includes('as much from other nodes')).length, 1);
+      assertEquals(statuses(scene), everybodyUp);
+    },
   },
   {
     name: 'invents thousands of singletons: the table is bounded, real ones go on',
