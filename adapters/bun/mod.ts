@@ -2,6 +2,7 @@
 /// <reference types="bun-types" />
 import type { ServerWebSocket } from 'bun';
 import type {
+  Dialler,
   DialOptions,
   Listener,
   ListenOptions,
@@ -144,6 +145,7 @@ function dial(options: DialOptions, done: Parameters<Runtime['dial']>[1]) {
   return dialWebSocket({ open, terminate, explain: explainFailure }, options, done);
 }
 
+/** Everything a node needs of this runtime; what `ClusterOptions.runtime` is by default here. */
 export const runtime: Runtime = {
   name: 'bun',
   version: Bun.version,
@@ -154,3 +156,6 @@ export const runtime: Runtime = {
   randomBytes: (length) => crypto.getRandomValues(new Uint8Array(length)),
   ...processMeans,
 };
+
+/** What a caller from outside needs of it. */
+export const dialler: Dialler = runtime;

@@ -1,5 +1,5 @@
 /** Deno: `Deno.serve` with upgraded sockets, a client of our own. Needs `--allow-net` and nothing else. */
-import type { ClientTls, Listener, ListenOptions, Runtime } from '../../src/transport/runtime.ts';
+import type { ClientTls, Dialler, Listener, ListenOptions, Runtime } from '../../src/transport/runtime.ts';
 import { listenFailure } from '../shared/listen_failure.ts';
 import { settledWithin, SocketSet } from '../shared/socket_set.ts';
 import { probeTcp } from '../shared/tcp_probe.ts';
@@ -144,6 +144,7 @@ function granted(permission: Deno.PermissionDescriptor): boolean {
   return Deno.permissions.querySync(permission).state === 'granted';
 }
 
+/** Everything a node needs of this runtime; what `ClusterOptions.runtime` is by default here. */
 export const runtime: Runtime = {
   name: 'deno',
   version: Deno.version.deno,
@@ -168,3 +169,6 @@ export const runtime: Runtime = {
   },
   environmentVariable: (name) => granted({ name: 'env', variable: name }) ? Deno.env.get(name) : undefined,
 };
+
+/** What a caller from outside needs of it. */
+export const dialler: Dialler = runtime;

@@ -1,8 +1,24 @@
 /** Edge isolates and browsers: they can dial and fetch, and nothing else. */
 import { ListenError } from '../../src/transport/errors.ts';
-import type { Runtime } from '../../src/transport/runtime.ts';
+import type { Dialler, Runtime } from '../../src/transport/runtime.ts';
 import { dialWebSocket, type WebSocketLike } from '../shared/web_socket_dial.ts';
 
+const foreignTrust = 'this runtime takes no certificate authority; its own trust store decides';
+
+const dial: Runtime['dial'] = (options, done) => {
+  if (options.tls?.ca !== undefined) {
+    queueMicrotask(() => done({ reason: 'other', detail: foreignTrust }));
+    return () => {};
+  }
+  const open = () => new WebSocket(options.url, [options.subprotocol]) as WebSocketLike;
+  return dialWebSocket({ open }, options, done);
+};
+const randomBytes: Runtime['randomBytes'] = (length) => crypto.getRandomValues(new Uint8Array(length));
+
+/** What a caller from outside needs: connections out of here. */
+export const dialler: Dialler = { dial, randomBytes };
+
+/** A runtime that dials and fetches; `listen` rejects with `ListenError`, so nothing here can be a member. */
 export const runtime: Runtime = {
   name: 'edge',
   version: '',
@@ -14,18 +30,8 @@ export const runtime: Runtime = {
       'an isolate or a browser cannot be dialled, so it cannot be a member; Cluster.connect(urls, { token }) reaches the singletons of a cluster from here',
     );
   },
-  dial(options, done) {
-    if (options.tls?.ca !== undefined) {
-      const detail = 'this runtime takes no certificate authority; its own trust store decides';
-      queueMicrotask(() => done({ reason: 'other', detail }));
-      return () => {};
-    }
-    return dialWebSocket(
-      { open: () => new WebSocket(options.url, [options.subprotocol]) as WebSocketLike },
-      options,
-      done,
-    );
-  },
+  dial,
+  randomBytes,
   probe(_host, _port, _timeoutMs, done) {
     let cancelled = false;
     queueMicrotask(() => cancelled ? undefined : done('other'));
@@ -35,9 +41,8 @@ export const runtime: Runtime = {
   },
   fetch(url, init, tls) {
     if (tls?.ca === undefined) return fetch(url, init);
-    return Promise.reject(new Error('this runtime takes no certificate authority; its own trust store decides'));
+    return Promise.reject(new Error(foreignTrust));
   },
-  randomBytes: (length) => crypto.getRandomValues(new Uint8Array(length)),
   onSignal: () => () => {},
   exit: () => {},
   args: () => [],

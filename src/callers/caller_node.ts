@@ -4,10 +4,9 @@
  * with the proxy.
  */
 import type { Cancel, Environment } from '../actor/environment.ts';
-import type { Member, MembershipView } from '../cluster/member.ts';
 import { coreLimits as limits } from '../limits.ts';
 import type { Sender } from '../singleton/in_flight.ts';
-import type { ProxyNode } from '../singleton/proxy.ts';
+import type { ProxyNode, ProxyPeer } from '../singleton/proxy.ts';
 import { encodingFailure } from '../transport/envelope_pipe.ts';
 import type { Envelope, MessageCheck, SendFailure, Sized } from '../transport/peers_contract.ts';
 import { codes } from '../wire/codes.ts';
@@ -42,7 +41,7 @@ export class CallerNode implements ProxyNode {
   /** By singleton: the uid of its host. */
   readonly #hosts = new Map<string, string>();
   readonly #hinted = new Set<string>();
-  #view: MembershipView;
+  #view: { readonly members: readonly ProxyPeer[] } = { members: [] };
   #bucket: RateBucket;
   #refill: Cancel | undefined;
   /** Times a message had to wait for the rate. */
@@ -52,7 +51,6 @@ export class CallerNode implements ProxyNode {
     this.#port = port;
     this.environment = port.environment;
     this.#bucket = new RateBucket(limits.callerRate, limits.callerRate, port.environment.clock.now());
-    this.#view = this.#newView(0);
   }
 
   /** A new connection: nothing is known of any host, and this is the rate to keep to. */
@@ -60,7 +58,7 @@ export class CallerNode implements ProxyNode {
     this.#hosts.clear();
     this.#hinted.clear();
     this.#bucket = new RateBucket(rate, rate, this.environment.clock.now());
-    this.#view = this.#newView(this.#view.revision + 1);
+    this.#look();
   }
 
   /** True when that is news. */
@@ -68,7 +66,7 @@ export class CallerNode implements ProxyNode {
     if (this.#hosts.get(name) === uid) return false;
     if (uid === undefined) this.#hosts.delete(name);
     else this.#hosts.set(name, uid);
-    this.#view = this.#newView(this.#view.revision + 1);
+    this.#look();
     return true;
   }
 
@@ -76,34 +74,25 @@ export class CallerNode implements ProxyNode {
   hint(uid: string): void {
     if (this.#hinted.size >= keptHints) this.#hinted.clear();
     this.#hinted.add(uid);
-    this.#view = this.#newView(this.#view.revision + 1);
+    this.#look();
   }
 
   hostOf(name: string): string | undefined {
     return this.#hosts.get(name);
   }
 
-  memberFor(name: string): Member | undefined {
+  memberFor(name: string): ProxyPeer | undefined {
     const uid = this.#hosts.get(name);
     return uid === undefined ? undefined : this.#view.members.find((member) => member.uid === uid);
   }
 
-  view(): MembershipView {
+  view(): { readonly members: readonly ProxyPeer[] } {
     return this.#view;
   }
 
-  #newView(revision: number): MembershipView {
+  #look(): void {
     const uids = new Set([...this.#hinted, ...this.#hosts.values()]);
-    const members = [...uids].map(member);
-    return {
-      revision,
-      clusterId: undefined,
-      self: member(this.uid),
-      leader: undefined,
-      members,
-      converged: true,
-      entries: new Map(),
-    };
+    this.#view = { members: [...uids].map((uid) => ({ uid, address: uid, status: 'up' })) };
   }
 
   /** Nothing stays here, so nothing is copied. */
@@ -180,20 +169,4 @@ export class CallerNode implements ProxyNode {
     this.#refill?.();
     this.#refill = undefined;
   }
-}
-
-function member(uid: string): Member {
-  return {
-    address: uid,
-    uid,
-    status: 'up',
-    roles: [],
-    upNumber: 0,
-    runtime: '',
-    appVersion: '',
-    terminated: false,
-    reachable: true,
-    started: new Map(),
-    hosting: new Map(),
-  };
 }

@@ -26,7 +26,7 @@ export interface StreamSettings {
   readonly delivery: DeliveryMode;
 }
 
-const nobodyHere: LocalHost = { open: () => undefined, offer: () => 'stale', copies: false };
+const nobodyHere: LocalHost = { open: () => undefined, offer: () => 'stale' };
 
 export class CallerStream {
   readonly name: string;

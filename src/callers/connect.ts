@@ -44,7 +44,7 @@ export async function connect(urls: string | readonly string[], options: Connect
 }
 
 async function socketDial(options: ConnectOptions, environment: Environment): Promise<CallerDial> {
-  const runtime = options.runtime ?? (await import('#runtime')).runtime;
+  const runtime = options.runtime ?? (await import('./own_dialler.ts')).dialler;
   const token = await importKey(options.token);
   const { clusterName, ca } = options;
   return webSocketDial({ runtime, environment, token, clusterName, ca });

@@ -12,7 +12,7 @@ import {
 } from '../transport/caller_handshake.ts';
 import type { DialFailure, Link, LinkClose } from '../transport/contract.ts';
 import { callerPath, callerSubprotocol, nonceBytes } from '../transport/protocol.ts';
-import type { Runtime, Socket } from '../transport/runtime.ts';
+import type { Dialler, Socket } from '../transport/runtime.ts';
 
 export interface CallerLinkEvents {
   opened(link: Link): void;
@@ -25,7 +25,7 @@ export interface CallerLinkEvents {
 export type CallerDial = (url: string, events: CallerLinkEvents) => Cancel;
 
 export interface WebSocketDialOptions {
-  readonly runtime: Pick<Runtime, 'dial' | 'randomBytes'>;
+  readonly runtime: Dialler;
   readonly environment: Environment;
   readonly token: CryptoKey;
   /** Undefined: any. */

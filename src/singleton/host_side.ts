@@ -9,7 +9,8 @@ import { hostOf } from './host.ts';
 import type { Sender } from './in_flight.ts';
 import { acknowledgeEnvelope, openedEnvelope, type OpenMessage, refuseEnvelope } from './messages.ts';
 import { isCaller, outsideAddress, type OutsideAnswers } from './outside.ts';
-import type { LocalHost, SingletonProxy } from './proxy.ts';
+import { type LocalHost, type SingletonProxy, unsendable, weightOf } from './proxy.ts';
+import type { Transmission } from './sender_stream.ts';
 
 export interface HostSidePort {
   readonly name: string;
@@ -101,16 +102,16 @@ export class HostSide implements LocalHost {
     return outcome && { ...outcome, epoch: host.epoch, plannedSince: host.plannedSince };
   }
 
-  get copies(): boolean {
-    return this.#port.copies();
-  }
-
-  offer(stream: string, epoch: number, delivery: Delivery): 'taken' | 'full' | 'stale' {
-    const { host } = this.#port;
+  offer(stream: string, epoch: number, message: Omit<Delivery, 'bytes'>): Transmission | 'stale' {
+    const { host, node, copies } = this.#port;
+    const bytes = weightOf(message.message, node);
+    if (typeof bytes !== 'number') return bytes;
+    const copied = copies() ? node.messages.copy(message.message) : { value: message.message };
+    if (!('value' in copied)) return unsendable(copied) ?? 'wait';
     if (host.epoch !== epoch || epoch === 0) return 'stale';
-    const outcome = host.offer(stream, delivery);
-    if (outcome === 'full') return 'full';
-    return outcome === 'gap' ? 'stale' : 'taken';
+    const outcome = host.offer(stream, { ...message, message: copied.value, bytes });
+    if (outcome === 'full') return 'wait';
+    return outcome === 'gap' ? 'stale' : bytes;
   }
 
   onOpen(peer: PeerIdentity, message: OpenMessage): void {

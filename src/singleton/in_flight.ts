@@ -1,4 +1,4 @@
-/** Messages sent and not yet settled, by sequence number. */
+/** Messages of one sender that are not settled, by number: those sent, by sequence number, and the line of those that wait. */
 import type { ActorRef } from '../actor/ref.ts';
 
 export type Sender = ActorRef<any> | undefined;
@@ -21,9 +21,14 @@ export class InFlight {
     return this.next - this.base;
   }
 
+  /** Numbers that it has memory for. */
+  get capacity(): number {
+    return this.#mask + 1;
+  }
+
   /** Appends under the sequence number `next`. */
   push(message: unknown, sender: Sender, size: number): void {
-    if (this.span > this.#mask) this.#grow();
+    if (this.span === this.capacity) this.#grow();
     const at = this.next & this.#mask;
     this.#messages[at] = message;
     this.#senders[at] = sender;
@@ -65,7 +70,7 @@ export class InFlight {
   }
 
   #grow(): void {
-    const capacity = Math.max(16, (this.#mask + 1) * 2);
+    const capacity = Math.max(16, this.capacity * 2);
     const messages = new Array<unknown>(capacity);
     const senders = new Array<Sender>(capacity);
     const sizes = new Array<number>(capacity);

@@ -27,10 +27,8 @@ import {
 export interface LocalHost {
   /** Undefined: not hosting at the moment; the open is remembered and answered by `announced` later. */
   open(stream: string, message: OpenMessage): (OpenOutcome & { epoch: number; plannedSince: number }) | undefined;
-  /** `stale`: the stream must be opened again; `full`: later. */
-  offer(stream: string, epoch: number, delivery: Delivery): 'taken' | 'full' | 'stale';
-  /** Messages of this node are copied for the instance, as if they came from another one. */
-  readonly copies: boolean;
+  /** `stale`: the stream must be opened again. */
+  offer(stream: string, epoch: number, delivery: Omit<Delivery, 'bytes'>): Transmission | 'stale';
 }
 
 export interface ProxyOptions {
@@ -41,17 +39,20 @@ export interface ProxyOptions {
 }
 
 /** What a proxy needs of its node; a caller from outside has something that looks like it. */
-export type ProxyNode = Pick<
-  MembershipNode,
-  'environment' | 'address' | 'uid' | 'view' | 'messages' | 'sendSystem' | 'sendUser' | 'linked'
->;
+export interface ProxyNode
+  extends Pick<MembershipNode, 'environment' | 'address' | 'uid' | 'messages' | 'sendSystem' | 'sendUser' | 'linked'> {
+  view(): { readonly members: readonly ProxyPeer[] };
+}
+
+/** A member, as far as it matters here. */
+export type ProxyPeer = Pick<Member, 'uid' | 'address' | 'status'>;
 
 export interface ProxyPort {
   readonly name: string;
   readonly node: ProxyNode;
   readonly local: LocalHost;
   /** The member that should host it, in the view of this node, and the role that counts for it. */
-  host(): Member | undefined;
+  host(): ProxyPeer | undefined;
   role(): string | undefined;
   /** What logs say in the place of a host that `host()` does not know. */
   readonly noHost?: string;
@@ -120,14 +121,14 @@ export class SingletonProxy implements StreamPort {
     this.#arm();
   }
 
-  #believed(): Member | undefined {
+  #believed(): ProxyPeer | undefined {
     const view = this.#port.node.view();
     const hinted = this.#hint &&
       view.members.find((member) => member.address === this.#hint && member.status !== 'down');
     return hinted || this.#port.host();
   }
 
-  #open(host: Member): void {
+  #open(host: ProxyPeer): void {
     this.#opening = host.uid;
     const { name, node } = this.#port;
     const { base, next, lastSentEpoch } = this.stream;
@@ -240,7 +241,10 @@ export class SingletonProxy implements StreamPort {
   transmit(target: OpenTarget, seq: number, message: unknown, sender: Sender, repeat: boolean): Transmission {
     const { name, node } = this.#port;
     if (target.uid === node.uid) {
-      return this.#hand(target.epoch, { seq, message, sender, bytes: 0, repeat });
+      const outcome = this.#port.local.offer(node.uid, target.epoch, { seq, message, sender, repeat });
+      if (outcome !== 'stale') return outcome;
+      this.stream.closed();
+      return 'wait';
     }
     // What waits for a link to a host that has crashed would count as sent, although it never was.
     if (!node.linked(target.address, target.uid)) return 'wait';
@@ -250,24 +254,9 @@ export class SingletonProxy implements StreamPort {
     return unsendable(failure) ?? 'wait';
   }
 
-  /** To the instance on this node. */
-  #hand(epoch: number, delivery: Delivery): Transmission {
-    const { node, local } = this.#port;
-    const bytes = this.weigh(delivery.message);
-    if (typeof bytes !== 'number') return bytes;
-    const copied = local.copies ? node.messages.copy(delivery.message) : { value: delivery.message };
-    if (!('value' in copied)) return unsendable(copied) ?? 'wait';
-    const outcome = local.offer(node.uid, epoch, { ...delivery, message: copied.value, bytes });
-    if (outcome === 'taken') return bytes;
-    if (outcome === 'stale') this.stream.closed();
-    return 'wait';
-  }
-
   /** The same for a message that stays on this node: what is refused does not depend on where the host is. */
   weigh(message: unknown): number | Unsendable {
-    const weight = this.#port.node.messages.weigh(message);
-    if (typeof weight === 'number') return weight;
-    return unsendable(weight) ?? 0;
+    return weightOf(message, this.#port.node);
   }
 
   lost(message: unknown, sender: Sender, reason: LostReason, detail: string): void {
@@ -312,6 +301,12 @@ export class SingletonProxy implements StreamPort {
   }
 }
 
-function unsendable({ reason, detail }: SendFailure): Unsendable | undefined {
+export function weightOf(message: unknown, { messages }: Pick<ProxyNode, 'messages'>): number | Unsendable {
+  const weight = messages.weigh(message);
+  return typeof weight === 'number' ? weight : unsendable(weight) ?? 0;
+}
+
+/** Undefined for what may go another time. */
+export function unsendable({ reason, detail }: SendFailure): Unsendable | undefined {
   return reason === 'unserializable' || reason === 'too-large' ? { reason, detail } : undefined;
 }

@@ -2,7 +2,6 @@
  * The sender's side of delivery: owns the only copy of every message told through a singleton ref on this node until it is
  * settled (rules 12 and 15). No time, no sockets: the proxy gives it a port to transmit through.
  */
-import { Mailbox } from '../actor/mailbox.ts';
 import { coreLimits as limits } from '../limits.ts';
 import type { Address } from '../transport/contract.ts';
 import { InFlight, type Sender } from './in_flight.ts';
@@ -71,6 +70,9 @@ export interface Ledger {
   readonly windowFull: number;
 }
 
+/** Places in the line of unsent messages for which it keeps the memory when it is empty. */
+const keptLine = 1_024;
+
 /** Before a proxy has taken the stream nothing is sent. */
 const unattached: StreamPort = { transmit: () => 'wait', weigh: () => 0, lost: () => {} };
 
@@ -79,9 +81,8 @@ export class SenderStream {
   /** Epoch under which something in flight was last transmitted. */
   lastSentEpoch = 0;
   #port: StreamPort = unattached;
-  /** Each with its size as its receipt. */
-  readonly #pending = new Mailbox();
-  #pendingBytes = 0;
+  /** Not sent yet, by their place in line. */
+  #pending = new InFlight();
   readonly #inFlight = new InFlight();
   /** Next sequence number to transmit on the present connection; below `next` it is a repeat. */
   #cursor = 1;
@@ -135,27 +136,29 @@ export class SenderStream {
   }
 
   get buffered(): number {
-    return this.#pending.length + this.#inFlight.unsettled;
+    return this.#pending.span + this.#inFlight.unsettled;
   }
 
   get waiting(): number {
-    return this.#pending.length;
+    return this.#pending.span;
   }
 
   ledger(): Ledger {
-    return { ...this.#counts, buffered: this.buffered, bufferedBytes: this.#pendingBytes + this.#inFlight.bytes };
+    return { ...this.#counts, buffered: this.buffered, bufferedBytes: this.#pending.bytes + this.#inFlight.bytes };
   }
 
   tell(message: unknown, sender: Sender): void {
     this.#counts.told += 1;
-    if (this.target !== undefined && this.#pending.length === 0 && this.#cursor === this.#inFlight.next) {
-      if (this.#sendNew(this.target, message, sender)) return;
+    if (this.target !== undefined && this.#pending.span === 0 && this.#cursor === this.#inFlight.next) {
+      const outcome = this.#sendNew(this.target, message, sender);
+      if (typeof outcome === 'number') return;
+      if (outcome !== 'wait') return this.#lose(message, sender, outcome.reason, outcome.detail);
     }
     const size = this.#port.weigh(message);
     if (typeof size !== 'number') return this.#lose(message, sender, size.reason, size.detail);
     while (this.#isFullFor(size)) {
       this.#counts.dropped += 1;
-      const detail = this.#pending.length >= this.#bufferSize
+      const detail = this.#pending.span >= this.#bufferSize
         ? `the buffer of ${this.#bufferSize} messages is full`
         : `the buffer of ${this.#bufferBytes} bytes is full`;
       if (this.#overflow !== 'drop-oldest') return this.#lose(message, sender, 'buffer-overflow', detail);
@@ -163,24 +166,22 @@ export class SenderStream {
       this.#lose(oldest, from, 'buffer-overflow', detail);
     }
     this.#pending.push(message, sender, size);
-    this.#pendingBytes += size;
   }
 
   /** A message larger than the whole buffer finds room in an empty one. */
   #isFullFor(size: number): boolean {
-    if (this.#pending.length === 0) return false;
-    return this.#pending.length >= this.#bufferSize || this.#pendingBytes + size > this.#bufferBytes;
+    if (this.#pending.span === 0) return false;
+    return this.#pending.span >= this.#bufferSize || this.#pending.bytes + size > this.#bufferBytes;
   }
 
   #takePending(): { readonly message: unknown; readonly sender: Sender } {
-    const taken = { message: this.#pending.message(), sender: this.#pending.sender() };
-    this.#dropPending();
+    const pending = this.#pending;
+    const { base } = pending;
+    const taken = { message: pending.message(base), sender: pending.sender(base) };
+    pending.settle(base);
+    // Else the memory of the longest line there ever was would stay.
+    if (pending.span === 0 && pending.capacity > keptLine) this.#pending = new InFlight();
     return taken;
-  }
-
-  #dropPending(): void {
-    this.#pendingBytes -= this.#pending.receipt() as number;
-    this.#pending.drop();
   }
 
   /** Sends what may be sent: repeats first, then new messages, in order. */
@@ -200,9 +201,13 @@ export class SenderStream {
       }
       this.#cursor = seq + 1;
     }
-    while (this.#pending.length > 0) {
-      if (!this.#sendNew(target, this.#pending.message(), this.#pending.sender())) return;
-      this.#dropPending();
+    while (this.#pending.span > 0) {
+      const { base } = this.#pending;
+      const outcome = this.#sendNew(target, this.#pending.message(base), this.#pending.sender(base));
+      if (outcome === 'wait') return;
+      // Out of the line first: whoever hears of the dead letter may tell something, which may need its place.
+      const { message, sender } = this.#takePending();
+      if (typeof outcome !== 'number') this.#lose(message, sender, outcome.reason, outcome.detail);
     }
   }
 
@@ -220,25 +225,20 @@ export class SenderStream {
     this.closed();
   }
 
-  /** True when the message is off this method's hands: sent, or ended as a dead letter. */
-  #sendNew(target: OpenTarget, message: unknown, sender: Sender): boolean {
+  #sendNew(target: OpenTarget, message: unknown, sender: Sender): Transmission {
     const flight = this.#inFlight;
     if (flight.span >= limits.streamWindow || flight.bytes >= limits.streamWindowBytes) {
       if (!this.#windowFull) this.#counts.windowFull += 1;
       this.#windowFull = true;
-      return false;
+      return 'wait';
     }
     const outcome = this.#port.transmit(target, flight.next, message, sender, false);
-    if (outcome === 'wait') return false;
-    if (typeof outcome !== 'number') {
-      this.#lose(message, sender, outcome.reason, outcome.detail);
-      return true;
-    }
+    if (typeof outcome !== 'number') return outcome;
     this.#windowFull = false;
     flight.push(message, sender, outcome);
     this.#cursor = flight.next;
     this.lastSentEpoch = target.epoch;
-    return true;
+    return outcome;
   }
 
   /** The host (of whatever epoch) has processed everything up to `prefix`, and these. True when something was new. */
@@ -274,7 +274,7 @@ export class SenderStream {
   terminate(reason: LostReason, detail: string): void {
     this.target = undefined;
     this.#outcomeUnknown();
-    while (this.#pending.length > 0) {
+    while (this.#pending.span > 0) {
       const { message, sender } = this.#takePending();
       this.#lose(message, sender, reason, detail);
     }

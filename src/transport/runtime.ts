@@ -94,3 +94,6 @@ export interface Runtime {
   /** Undefined when unset or when the runtime does not allow reading it; never prompts. */
   environmentVariable(name: string): string | undefined;
 }
+
+/** What a caller from outside needs of it; by itself, so that a bundle for a page holds no more. */
+export type Dialler = Pick<Runtime, 'dial' | 'randomBytes'>;

@@ -20,7 +20,7 @@ import { addExtension, Decoder, Encoder } from 'cbor-x/index-no-eval';
 import { fastPaths } from '../fast_paths.ts';
 import { limits } from '../limits.ts';
 import { DecodeError, FrameError, MessageTooLargeError, SerializationError } from './errors.ts';
-import { type ClassCodec, type RefResolver, revive, type ReviveContext } from './extension.ts';
+import { attempt, type ClassCodec, type RefResolver, revive, type ReviveContext } from './extension.ts';
 import { Inspection } from './inspect.ts';
 import { Rebuild } from './rebuild.ts';
 import { EXTENSION_TAG, scanItem } from './scan.ts';
@@ -205,19 +205,26 @@ export class Codec {
   private run(bytes: Uint8Array, start: number, end: number): unknown[] {
     const values: unknown[] = [];
     const outer = reviving;
-    const context = { refs: this.refs, classes: this.byName, defined: new Map<unknown, unknown>() };
+    const defined = new Map<unknown, unknown>();
+    const context: ReviveContext = { refs: this.refs, instance: this.instance, defined };
     reviving = context;
     try {
       // A view of its own, never a Buffer: the library caches things on it, and a Buffer's slices would be Buffers.
       rawDecoder.decodeMultiple(new Uint8Array(bytes.buffer, bytes.byteOffset + start, end - start), (value) => {
         values.push(value);
-        if (context.defined.size > 0) context.defined.clear();
+        if (defined.size > 0) defined.clear();
       });
       return values;
     } finally {
       reviving = outer;
     }
   }
+
+  private readonly instance = (name: string, data: unknown): unknown => {
+    const codec = this.byName.get(name);
+    if (codec === undefined) throw new DecodeError(`no codec for class '${name.slice(0, 100)}' is registered here`);
+    return attempt(`class '${name}'`, () => codec.fromWire(data));
+  };
 }
 
 function describe(error: unknown): string {

@@ -54,7 +54,8 @@ export interface ClassCodec<C extends object = any> {
 
 export interface ReviveContext {
   readonly refs: RefResolver | undefined;
-  readonly classes: ReadonlyMap<string, ClassCodec>;
+  /** Makes an instance of a class by the name of its codec; absent where there are no class codecs. */
+  readonly instance?: (name: string, data: unknown) => unknown;
   readonly defined: Map<unknown, unknown>;
 }
 
@@ -127,7 +128,8 @@ export function revive(data: unknown, context: ReviveContext): unknown {
     case kinds.ref:
       return reviveRef(data, context);
     case kinds.instance:
-      return reviveInstance(textOf(first), second, context);
+      if (context.instance === undefined) throw new DecodeError('an instance of a class cannot be used here');
+      return context.instance(textOf(first), second);
     case kinds.define:
       context.defined.set(numberOf(first), second);
       return second;
@@ -188,13 +190,8 @@ function reviveRef(data: readonly unknown[], context: ReviveContext): unknown {
   return attempt('ref', () => context.refs!.fromWire(wire));
 }
 
-function reviveInstance(name: string, data: unknown, context: ReviveContext): unknown {
-  const codec = context.classes.get(name);
-  if (codec === undefined) throw new DecodeError(`no codec for class '${name.slice(0, 100)}' is registered here`);
-  return attempt(`class '${name}'`, () => codec.fromWire(data));
-}
-
-function attempt<T>(what: string, make: () => T): T {
+/** @throws DecodeError in the place of whatever `make` throws */
+export function attempt<T>(what: string, make: () => T): T {
   try {
     return make();
   } catch (error) {

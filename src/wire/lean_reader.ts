@@ -15,7 +15,7 @@ export class LeanReader {
   constructor(bytes: Uint8Array, refs: RefResolver | undefined) {
     this.#bytes = bytes;
     this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
-    this.#context = { refs, classes: new Map(), defined: new Map() };
+    this.#context = { refs, defined: new Map() };
   }
 
   get done(): boolean {

@@ -47,7 +47,7 @@ function proxyOnSelf() {
   const proxy = new SingletonProxy({
     name: 'x',
     node,
-    local: { open: () => undefined, offer: () => 'stale', copies: false },
+    local: { open: () => undefined, offer: () => 'stale' },
     host: () => hostOf(known.view, 'x'),
     role: () => undefined,
     senderField: (sender) => sender ?? null,
