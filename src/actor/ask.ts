@@ -10,54 +10,61 @@ export const defaultAskTimeoutMs = 5_000;
 
 const timeLimit = durationRule(1);
 
+/** Asks with one time limit, in the order of their deadlines, with one timer for all. */
+interface Lane {
+  readonly timeoutMs: number;
+  first: AskRef | undefined;
+  last: AskRef | undefined;
+  timer: Cancel | undefined;
+}
+
 /** The asker of one question: the temporary ref that a reply goes to, under `/temp/…`. The first reply settles it. */
 export class AskRef extends ActorRef<unknown> {
   readonly id: number;
-  readonly targetPath: string;
-  readonly timeoutMs: number;
+  readonly target: ActorRef<any>;
   readonly deadline: number;
   /** Asked when the time is over. */
-  why: (() => string | undefined) | undefined = undefined;
+  readonly why: (() => string | undefined) | undefined;
+  /** Undefined once it is settled. */
+  lane: Lane | undefined;
+  /** Neighbours in its lane. */
+  previous: AskRef | undefined;
+  next: AskRef | undefined = undefined;
+  /** Its name is never used again. */
+  readonly incarnation = 0;
   readonly #asks: Asks;
   readonly #resolve: (reply: unknown) => void;
   readonly #reject: (error: unknown) => void;
-  /** Neighbours in the queue of asks with the same time limit. */
-  previous: AskRef | undefined = undefined;
-  next: AskRef | undefined = undefined;
-  #settled = false;
 
   constructor(
     asks: Asks,
     id: number,
-    targetPath: string,
-    timeoutMs: number,
+    target: ActorRef<any>,
     deadline: number,
-    resolve: (reply: unknown) => void,
-    reject: (error: unknown) => void,
+    lane: Lane,
+    why: (() => string | undefined) | undefined,
   ) {
     super();
     this.#asks = asks;
     this.id = id;
-    this.targetPath = targetPath;
-    this.timeoutMs = timeoutMs;
+    this.target = target;
     this.deadline = deadline;
-    this.#resolve = resolve;
-    this.#reject = reject;
+    this.lane = lane;
+    this.previous = lane.last;
+    this.why = why;
+    this.#resolve = resolveLast;
+    this.#reject = rejectLast;
   }
 
   /** Made when it is needed: questions within one process never look at it. */
   get path(): string {
-    return `/temp/${this.#asks.nameOf(this.id)}`;
-  }
-
-  get incarnation(): number {
-    return this.#asks.firstIncarnation + this.id;
+    return `/temp/${this.#asks.register(this)}`;
   }
 
   tell(reply: unknown, sender?: ActorRef<any>): void {
     const from = admitSender(sender);
-    if (this.#settled) this.#asks.late(this, reply, from);
-    else if (this.#settle()) this.#resolve(reply);
+    if (this.#asks.settle(this)) this.#resolve(reply);
+    else this.#asks.onLate(this, reply, from);
   }
 
   ask<R = unknown>(message: unknown, timeoutMs?: number): Promise<R> {
@@ -68,23 +75,17 @@ export class AskRef extends ActorRef<unknown> {
 
   /** Rejects the promise, unless it is settled. */
   fail(error: unknown): void {
-    if (this.#settle()) this.#reject(error);
-  }
-
-  #settle(): boolean {
-    if (this.#settled) return false;
-    this.#settled = true;
-    this.#asks.remove(this);
-    return true;
+    if (this.#asks.settle(this)) this.#reject(error);
   }
 }
 
-/** Asks with one time limit, in the order of their deadlines, with one timer for all. */
-interface Lane {
-  first: AskRef | undefined;
-  last: AskRef | undefined;
-  timer: Cancel | undefined;
-}
+/** The ends of the promise made last. What fills them in is one function for all promises, not one for each. */
+let resolveLast: (reply: any) => void;
+let rejectLast: (error: unknown) => void;
+const keepEnds = (resolve: (reply: any) => void, reject: (error: unknown) => void): void => {
+  resolveLast = resolve;
+  rejectLast = reject;
+};
 
 /** Time limits with a lane that is kept while it is empty, so that asking one by one sets no timer each time. */
 const keptLanes = 16;
@@ -93,41 +94,44 @@ const keptLanes = 16;
 export class Asks {
   readonly #environment: Environment;
   readonly #systemName: string;
-  readonly #onLate: (ask: AskRef, reply: unknown, sender: ActorRef<any> | undefined) => void;
-  readonly #waiting = new Map<number, AskRef>();
+  readonly onLate: (ask: AskRef, reply: unknown, sender: ActorRef<any> | undefined) => void;
+  /** Those that somebody may look for by name. */
+  readonly #named = new Map<number, AskRef>();
   readonly #lanes = new Map<number, Lane>();
+  /** The lane used last. */
+  #lane: Lane | undefined;
   /** Random per system, so that a reply meant for an earlier process at this address finds nobody. */
   readonly #prefix: string;
-  readonly firstIncarnation: number;
   #closed = false;
   #counter = 0;
+  inFlight = 0;
   /** Questions refused since `limits.asks` were waiting. */
   refused = 0;
 
   constructor(
     environment: Environment,
     systemName: string,
-    firstIncarnation: number,
     onLate: (ask: AskRef, reply: unknown, sender: ActorRef<any> | undefined) => void,
   ) {
     this.#environment = environment;
     this.#systemName = systemName;
-    this.firstIncarnation = firstIncarnation;
-    this.#onLate = onLate;
+    this.onLate = onLate;
     this.#prefix = Math.floor(environment.random.next() * 2 ** 40).toString(36);
   }
 
-  get inFlight(): number {
-    return this.#waiting.size;
-  }
-
-  nameOf(id: number): string {
-    return `${this.#prefix}-${id.toString(36)}`;
+  /** Its name, by which it is found from now on while it waits. */
+  register(ask: AskRef): string {
+    if (ask.lane !== undefined) this.#named.set(ask.id, ask);
+    return this.#nameOf(ask.id);
   }
 
   find(name: string): AskRef | undefined {
     const id = Number.parseInt(name.slice(this.#prefix.length + 1), 36);
-    return this.nameOf(id) === name ? this.#waiting.get(id) : undefined;
+    return this.#nameOf(id) === name ? this.#named.get(id) : undefined;
+  }
+
+  #nameOf(id: number): string {
+    return `${this.#prefix}-${id.toString(36)}`;
   }
 
   /**
@@ -144,85 +148,89 @@ export class Asks {
       return Promise.reject(new OptionsError('ask', 'timeoutMs', timeoutMs, timeLimit.rule));
     }
     if (this.#closed) return Promise.reject(new SystemTerminatedError(this.#systemName, 'ask'));
-    if (this.#waiting.size >= limits.asks) {
+    if (this.inFlight >= limits.asks) {
       this.refused += 1;
       return Promise.reject(new TooManyAsksError(target.path, limits.asks));
     }
-    return new Promise<R>((resolve, reject) => {
-      const id = this.#counter += 1;
-      const deadline = this.#environment.clock.now() + timeoutMs;
-      const settle = resolve as (reply: unknown) => void;
-      const asker = new AskRef(this, id, target.path, timeoutMs, deadline, settle, reject);
-      asker.why = why;
-      this.#add(asker);
-      try {
-        target.tell(message, asker);
-      } catch (error) {
-        asker.fail(error);
-      }
-    });
+    const promise = new Promise<R>(keepEnds);
+    const asker = this.#add(target, timeoutMs, why);
+    try {
+      target.tell(message, asker);
+    } catch (error) {
+      asker.fail(error);
+    }
+    return promise;
   }
 
-  /** Called by the ask itself when it has been settled. */
-  remove(ask: AskRef): void {
-    this.#waiting.delete(ask.id);
-    const lane = this.#lanes.get(ask.timeoutMs);
-    if (lane === undefined) return;
-    if (ask.previous === undefined) lane.first = ask.next;
-    else ask.previous.next = ask.next;
-    if (ask.next === undefined) lane.last = ask.previous;
-    else ask.next.previous = ask.previous;
+  /** True for the first who settles it. */
+  settle(ask: AskRef): boolean {
+    const { lane, previous, next } = ask;
+    if (lane === undefined) return false;
+    this.inFlight -= 1;
+    this.#named.delete(ask.id);
+    if (previous === undefined) lane.first = next;
+    else previous.next = next;
+    if (next === undefined) lane.last = previous;
+    else next.previous = previous;
+    ask.lane = undefined;
     ask.previous = undefined;
     ask.next = undefined;
-    if (lane.first === undefined && this.#lanes.size > keptLanes) this.#dropLane(ask.timeoutMs, lane);
-  }
-
-  late(ask: AskRef, reply: unknown, sender: ActorRef<any> | undefined): void {
-    this.#onLate(ask, reply, sender);
+    if (lane.first === undefined && this.#lanes.size > keptLanes) this.#dropLane(lane);
+    return true;
   }
 
   /** Fails every question and accepts no more. */
   close(): void {
     this.#closed = true;
-    for (const ask of [...this.#waiting.values()]) {
-      ask.fail(new SystemTerminatedError(this.#systemName, 'wait for a reply'));
+    for (const lane of [...this.#lanes.values()]) {
+      while (lane.first !== undefined) lane.first.fail(new SystemTerminatedError(this.#systemName, 'wait for a reply'));
+      this.#dropLane(lane);
     }
-    for (const [timeoutMs, lane] of [...this.#lanes]) this.#dropLane(timeoutMs, lane);
   }
 
-  #add(ask: AskRef): void {
-    this.#waiting.set(ask.id, ask);
-    let lane = this.#lanes.get(ask.timeoutMs);
-    if (lane === undefined) {
-      lane = { first: undefined, last: undefined, timer: undefined };
-      this.#lanes.set(ask.timeoutMs, lane);
-    }
-    ask.previous = lane.last;
+  /** For the promise made last. */
+  #add(target: ActorRef<any>, timeoutMs: number, why: (() => string | undefined) | undefined): AskRef {
+    const lane = this.#lane?.timeoutMs === timeoutMs ? this.#lane : this.#laneOf(timeoutMs);
+    this.#counter += 1;
+    // Rounded up: engines keep small integers without memory of their own.
+    const deadline = Math.ceil(this.#environment.clock.now() + timeoutMs);
+    const ask = new AskRef(this, this.#counter, target, deadline, lane, why);
+    this.inFlight += 1;
     if (lane.last === undefined) lane.first = ask;
     else lane.last.next = ask;
     lane.last = ask;
-    if (lane.timer === undefined) this.#arm(ask.timeoutMs, lane);
+    if (lane.timer === undefined) this.#arm(lane);
+    return ask;
   }
 
-  #arm(timeoutMs: number, lane: Lane): void {
-    const first = lane.first;
-    if (first === undefined) return this.#dropLane(timeoutMs, lane);
-    const delayMs = Math.max(0, first.deadline - this.#environment.clock.now());
-    lane.timer = this.#environment.timers.set(delayMs, () => this.#expire(timeoutMs, lane));
+  #laneOf(timeoutMs: number): Lane {
+    let lane = this.#lanes.get(timeoutMs);
+    if (lane === undefined) {
+      lane = { timeoutMs, first: undefined, last: undefined, timer: undefined };
+      this.#lanes.set(timeoutMs, lane);
+    }
+    return this.#lane = lane;
   }
 
-  #expire(timeoutMs: number, lane: Lane): void {
+  #arm(lane: Lane): void {
+    if (lane.first === undefined) return this.#dropLane(lane);
+    const delayMs = Math.max(0, lane.first.deadline - this.#environment.clock.now());
+    lane.timer = this.#environment.timers.set(delayMs, () => this.#expire(lane));
+  }
+
+  #expire(lane: Lane): void {
     lane.timer = undefined;
     const now = this.#environment.clock.now();
     for (let ask = lane.first; ask !== undefined && ask.deadline <= now; ask = lane.first) {
-      ask.fail(new AskTimeoutError(ask.targetPath, timeoutMs, ask.why?.()));
+      ask.fail(new AskTimeoutError(ask.target.path, lane.timeoutMs, ask.why?.()));
     }
-    if (this.#lanes.get(timeoutMs) === lane) this.#arm(timeoutMs, lane);
+    if (this.#lanes.get(lane.timeoutMs) === lane) this.#arm(lane);
   }
 
-  #dropLane(timeoutMs: number, lane: Lane): void {
+  #dropLane(lane: Lane): void {
     lane.timer?.();
     lane.timer = undefined;
-    this.#lanes.delete(timeoutMs);
+    this.#lanes.delete(lane.timeoutMs);
+    if (this.#lane === lane) this.#lane = undefined;
   }
 }

@@ -108,7 +108,7 @@ export class ActorSystem {
     this.eventStream = new EventStream(log);
     this.deadLetters = new DeadLetters(this.eventStream, log);
     this.firstIncarnation = Math.floor(environment.random.next() * 2 ** 48);
-    this.asks = new Asks(environment, name, this.firstIncarnation, (ask, message, sender) => {
+    this.asks = new Asks(environment, name, (ask, message, sender) => {
       this.deadLetters.publish({ message, sender, recipient: ask.path, reason: 'terminated', detail: 'late reply' });
     });
     this.noSender = new NoSender((message, sender) => {

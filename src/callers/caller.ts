@@ -68,7 +68,7 @@ export class Caller {
     this.#options = options;
     const events = new EventStream(environment.log);
     this.deadLetters = new DeadLetters(events, environment.log);
-    this.#asks = new Asks(environment, 'caller', 0, (ask, message, sender) => {
+    this.#asks = new Asks(environment, 'caller', (ask, message, sender) => {
       this.deadLetters.publish({ message, sender, recipient: ask.path, reason: 'terminated', detail: 'late reply' });
     });
     const codec = new LeanCodec({
