@@ -107,6 +107,8 @@ const others = /* @__PURE__ */ (() => ({
   hostHeldBytes: 256 * 1024 * 1024,
   /** How long a leaving node waits for the acknowledgement of what it has sent to singletons. */
   leaveAcknowledgeMs: 2_000,
+  /** Attempts to become host, of one singleton, that a node remembers as given up. */
+  attemptsGivenUp: 64,
   /** How far an epoch may be ahead of what is known, or of the wall clock in milliseconds. */
   epochJump: 2 ** 45,
   /** Largest `maxHandOverStateBytes`; the state travels in chunks. */

@@ -55,6 +55,7 @@ export function initialManager(name: string, selfUid: string, selfAddress: strin
     epochStarted: 0,
     lastHost: undefined,
     kept: undefined,
+    givenUp: [],
     latched: false,
     withdrawn: false,
     leaving: false,

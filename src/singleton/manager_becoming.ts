@@ -1,6 +1,7 @@
 /** Becoming host: ask everybody, start only when all have confirmed that nothing runs there (rule 9). */
 import type { Member } from '../cluster/member.ts';
 import type { Address } from '../transport/contract.ts';
+import { attempterOf, attemptNonce } from './attempt_nonce.ts';
 import { placedUid, placementOf } from './host.ts';
 import type { Draft } from './manager_draft.ts';
 import type { Attempt, HandOverReport, HandOverResult, ManagerEvent, ReplyKind } from './manager_state.ts';
@@ -15,7 +16,7 @@ export function newAttempt(draft: Draft): Attempt {
   const attempts = draft.state.attempts + 1;
   draft.patch({ attempts });
   return {
-    nonce: `${draft.state.selfUid}/${attempts}`,
+    nonce: attemptNonce(draft.state.selfUid, attempts),
     startedAt: draft.now,
     replies: new Map(),
     refusals: new Map(),
@@ -169,10 +170,11 @@ function takeCustody(draft: Draft, result: HandOverResult): void {
   if (result.epoch < draft.state.epochStarted) return;
   draft.sawEpoch(0, result.epoch);
   const kept = draft.state.kept;
-  const mine = (uid: string) => uid !== draft.state.selfUid;
-  if (kept === undefined) return draft.keep({ ...result, offeredTo: result.offeredTo.filter(mine) });
+  const { selfUid } = draft.state;
+  draft.gaveUp(result.givenUp);
+  if (kept === undefined) return draft.keep({ ...result, offeredTo: draft.offers(result, selfUid) });
   // Two custodians of one result: whoever either has offered it to must confirm.
-  const offeredTo = [...new Set([...kept.offeredTo, ...result.offeredTo])].filter(mine);
+  const offeredTo = [...new Set([...draft.offers(kept, selfUid), ...draft.offers(result, selfUid)])];
   draft.keep({ ...kept, state: kept.state ?? result.state, offeredTo });
 }
 
@@ -183,10 +185,11 @@ function takeCustody(draft: Draft, result: HandOverResult): void {
 function askAnew(draft: Draft, attempt: Attempt): boolean {
   const { kept, epochStarted, selfUid, phase } = draft.state;
   if (phase.kind !== 'becoming-host' || attempt.doubted || !kept || kept.epoch < epochStarted) return false;
-  const gone = (uid: string) => uid !== selfUid && !draft.view.members.some((member) => member.uid === uid);
+  const gone = (uid: string) => !draft.view.members.some((member) => member.uid === uid);
   const stillKept = couldHost(draft).some(({ uid, status }) => attempt.custodians.has(uid) && status !== 'down');
-  if (!stillKept || !kept.offeredTo.some(gone)) return false;
+  if (!stillKept || !draft.offers(kept, selfUid).map(attempterOf).some(gone)) return false;
   draft.dropKept();
+  withdraw(draft, attempt);
   draft.enter({
     kind: 'becoming-host',
     attempt: { ...newAttempt(draft), startedAt: attempt.startedAt, doubted: true },
@@ -252,7 +255,7 @@ function start(
   // With a lease, instances may have lived where nobody here could hear of them: the tenures must follow on each other.
   const usable = kept && kept.epoch >= draft.state.epochStarted &&
     (lease === undefined || lease.previous === kept.epoch) &&
-    kept.offeredTo.every((uid) => uid === draft.state.selfUid || attempt.replies.get(uid) === 'clear');
+    draft.offers(kept, draft.state.selfUid).every((nonce) => attempt.replies.get(attempterOf(nonce)) === 'clear');
   const previous = usable ? kept : undefined;
   const epoch = lease?.token ?? draft.nextEpoch();
   const plannedSince = previous ? previous.plannedSince : epoch;
@@ -293,10 +296,12 @@ export function abandonAttempt(draft: Draft): void {
   draft.clearTimer('resend');
   draft.clearTimer('hand-over-timeout');
   draft.clearTimer('acquire');
-  for (const member of draft.view.members) {
-    if (phase.attempt.asked.has(member.uid)) {
-      draft.effect({ kind: 'withdraw', to: { uid: member.uid, address: member.address }, nonce: phase.attempt.nonce });
-    }
-  }
+  withdraw(draft, phase.attempt);
   draft.enter({ kind: 'younger' });
+}
+
+function withdraw(draft: Draft, attempt: Attempt): void {
+  for (const { uid, address } of draft.view.members) {
+    if (attempt.asked.has(uid)) draft.effect({ kind: 'withdraw', to: { uid, address }, nonce: attempt.nonce });
+  }
 }

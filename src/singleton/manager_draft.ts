@@ -2,6 +2,7 @@
 import type { MembershipView } from '../cluster/member.ts';
 import { limits } from '../limits.ts';
 import type { Address } from '../transport/contract.ts';
+import { attempterOf, withGivenUp } from './attempt_nonce.ts';
 import { hostOf, neverPlaced } from './host.ts';
 import type { HandOverResult, ManagerEffect, ManagerState, Phase, TimerName } from './manager_state.ts';
 
@@ -78,6 +79,17 @@ export class Draft {
 
   sawHost(address: Address, epoch: number): void {
     if (epoch === this.state.epochStarted) this.patch({ lastHost: { address, epoch } });
+  }
+
+  gaveUp(nonces: readonly string[]): void {
+    const givenUp = withGivenUp(this.state.givenUp, nonces);
+    if (givenUp !== this.state.givenUp) this.patch({ givenUp });
+  }
+
+  /** Attempts that may have started from the result in custody, or may yet; `but`: other than those of this process. */
+  offers(result: HandOverResult, but: string): readonly string[] {
+    const { givenUp } = this.state;
+    return result.offeredTo.filter((nonce) => attempterOf(nonce) !== but && !givenUp.includes(nonce));
   }
 
   keep(result: HandOverResult): void {

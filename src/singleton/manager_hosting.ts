@@ -64,6 +64,7 @@ function resultOf(draft: Draft, phase: { epoch: number; plannedSince: number }, 
     state: ended.state,
     endedAt: draft.now,
     offeredTo: [],
+    givenUp: [],
   };
 }
 

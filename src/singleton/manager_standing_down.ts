@@ -39,14 +39,15 @@ export function onRequest(draft: Draft, asker: Asker, proposedEpoch: number): vo
 export function give(draft: Draft, asker: Asker): Verdict {
   const kept = draft.state.kept;
   if (!kept) return { kind: 'not-hosting' };
-  const offer = { ...kept, offeredTo: kept.offeredTo.filter((uid) => uid !== asker.uid) };
-  draft.patch({ kept: { ...kept, offeredTo: [...offer.offeredTo, asker.uid] } });
+  const offer = { ...kept, offeredTo: draft.offers(kept, asker.uid), givenUp: draft.state.givenUp };
+  draft.patch({ kept: { ...kept, offeredTo: [...offer.offeredTo, asker.nonce] } });
   return { kind: 'handed-over', result: offer };
 }
 
 /** An attempt was given up: its asker has not started and will not. */
 export function onWithdrawn(draft: Draft, uid: string, nonce: string): void {
-  const { phase, kept } = draft.state;
+  const { phase } = draft.state;
+  draft.gaveUp([nonce]);
   if (
     (phase.kind === 'handing-over' || phase.kind === 'stopping') && phase.asker?.uid === uid &&
     phase.asker.nonce === nonce
@@ -55,7 +56,6 @@ export function onWithdrawn(draft: Draft, uid: string, nonce: string): void {
   }
   // It refused because it was about to host itself: now it will answer, and perhaps only now, since it may be leaving.
   if (phase.kind === 'becoming-host' && phase.attempt.replies.get(uid) === 'refused') askNow(draft, phase.attempt, uid);
-  if (kept) draft.patch({ kept: { ...kept, offeredTo: kept.offeredTo.filter((other) => other !== uid) } });
 }
 
 /**

@@ -32,8 +32,10 @@ export interface HandOverResult {
   readonly state: Uint8Array | null;
   /** When the instance had ended, on the clock of the node that holds this record. */
   readonly endedAt: number;
-  /** uids that it was offered to, and that may therefore have started from it. */
+  /** Nonces of attempts that it was offered to, and that may therefore have started from it. */
   readonly offeredTo: readonly string[];
+  /** Nonces of attempts that whoever hands it over knows to be given up. */
+  readonly givenUp: readonly string[];
 }
 
 /** One who asks this node to stand down. */
@@ -108,9 +110,11 @@ export interface ManagerState {
   readonly lastHost: { readonly address: Address; readonly epoch: number } | undefined;
   /**
    * The result of the last instance, in this node's custody. It is used only while nobody can have started from it: every
-   * uid it was offered to has confirmed in the same attempt that nothing runs there.
+   * process it was offered to has given up the attempt, or has confirmed in the present one that nothing runs there.
    */
   readonly kept: HandOverResult | undefined;
+  /** Nonces of attempts of others that were given up, the latest last. */
+  readonly givenUp: readonly string[];
   /** Set when an instance ended with `restartOnTermination: false`, or after too many failures: not here again until `start`. */
   readonly latched: boolean;
   /** After too many failures: other nodes are told that this one cannot host, for a while. */

@@ -58,14 +58,6 @@ export interface AcknowledgeMessage {
   readonly others: readonly number[];
 }
 
-/** `pass`: to the process `uid`; `from`: it is from the process `uid`; `reached`: that process can be reached. */
-export interface RelayMessage {
-  readonly name: string;
-  readonly step: 'pass' | 'from' | 'reached';
-  readonly uid: string;
-  readonly inner: Envelope | undefined;
-}
-
 export interface RefuseMessage {
   readonly name: string;
   readonly epoch: number;
@@ -94,7 +86,6 @@ export const questionCodes: ReadonlySet<number> = new Set([codes.handOverRequest
 const verdictKinds = ['not-hosting', 'stopping', 'handed-over', 'refused'] as const;
 const openedVerdicts = ['continued', 'crash', 'announced', 'forgotten'] as const;
 const refusals = ['not-host', 'epoch', 'gap'] as const;
-const relaySteps = ['pass', 'from', 'reached'] as const;
 const nonceChars = 128;
 
 export function requestEnvelope(message: RequestMessage): Envelope {
@@ -126,6 +117,7 @@ export function answerEnvelope(message: AnswerMessage): Envelope {
       verdict.result.from,
       verdict.result.watermarks.map((mark) => [mark.stream, mark.prefix, mark.exceptions]),
       verdict.result.offeredTo,
+      verdict.result.givenUp,
     ]
     : verdict.kind === 'refused'
     ? verdict.why
@@ -178,14 +170,19 @@ function readVerdict(kind: (typeof verdictKinds)[number] | undefined, body: unkn
 }
 
 function readResult(body: unknown, endedAt: number): HandOverResult {
-  const fields = listOf(body, 5, 'result');
+  const fields = listOf(body, 6, 'result');
   const epoch = countOf(fields[0], 'epoch');
   const plannedSince = countOf(fields[1], 'planned since');
   if (plannedSince > epoch) fail('planned since', plannedSince, `at most the epoch ${epoch}`);
   const watermarks = listOf(fields[3], limits.streams, 'watermarks').map(readWatermark);
   const from = textOf(fields[2], limits.hostChars + 6, 'from');
-  const offeredTo = listOf(fields[4], limits.members, 'offered to').map((uid) => textOf(uid, 128, 'uid'));
-  return { epoch, plannedSince, from, watermarks, state: null, endedAt, offeredTo };
+  const offeredTo = noncesOf(fields[4], 'offered to');
+  const givenUp = noncesOf(fields[5], 'given up');
+  return { epoch, plannedSince, from, watermarks, state: null, endedAt, offeredTo, givenUp };
+}
+
+function noncesOf(value: unknown, field: string): readonly string[] {
+  return listOf(value, limits.members, field).map((nonce) => textOf(nonce, nonceChars, field));
 }
 
 function readWatermark(value: unknown): Watermark {
@@ -218,21 +215,6 @@ export function moreEnvelope(name: string, nonce: string, received: number): Env
 
 export function readMore(envelope: Envelope): { readonly nonce: string; readonly received: number } {
   return { nonce: textOf(envelope[2], nonceChars, 'nonce'), received: countOf(envelope[3], 'received') };
-}
-
-export function relayEnvelope({ name, step, uid, inner }: RelayMessage): Envelope {
-  return [codes.relay, name, relaySteps.indexOf(step), uid, inner ?? null];
-}
-
-export function readRelay(envelope: Envelope): RelayMessage {
-  const inner = envelope[4];
-  if (inner !== null && !(Array.isArray(inner) && Number.isSafeInteger(inner[0]))) fail('inner', inner, 'an envelope');
-  return {
-    name: nameOf(envelope[1]),
-    step: relaySteps[countOf(envelope[2], 'step')] ?? fail('step', envelope[2], 'a known step'),
-    uid: textOf(envelope[3], limits.uidChars, 'uid'),
-    inner: inner === null ? undefined : inner as unknown as Envelope,
-  };
 }
 
 export function openEnvelope(message: OpenMessage): Envelope {

@@ -8,7 +8,7 @@ import type { PeerIdentity } from '../transport/contract.ts';
 import type { Envelope } from '../transport/peers_contract.ts';
 import { codes } from '../wire/codes.ts';
 import type { Recipient } from './manager_state.ts';
-import { readRelay, relayEnvelope } from './messages.ts';
+import { readRelay, relayEnvelope } from './relay_messages.ts';
 
 /** Who a message is from. */
 export type Speaker = Pick<PeerIdentity, 'uid' | 'address'>;

@@ -2,9 +2,11 @@
 import type { ActorRef } from '../actor/ref.ts';
 import type { ActorSystem } from '../actor/system.ts';
 import type { MembershipNode } from '../cluster/contract.ts';
+import { fail } from '../cluster/wire_checks.ts';
 import { codes } from '../wire/codes.ts';
 import type { PeerIdentity } from '../transport/contract.ts';
 import type { Envelope } from '../transport/peers_contract.ts';
+import { attempterOf } from './attempt_nonce.ts';
 import { HandOverSide } from './hand_over_side.ts';
 import { hostOf, roleOf } from './host.ts';
 import { HostSide } from './host_side.ts';
@@ -153,11 +155,13 @@ export class Singleton {
   #onHandOver(peer: Speaker, envelope: Envelope): void {
     switch (envelope[0]) {
       case codes.handOverRequest: {
-        const { nonce, epoch } = readRequest(envelope);
+        const request = readRequest(envelope);
+        const { epoch } = request;
+        const nonce = ownNonce(peer, request);
         return this.manager.feed({ kind: 'request', asker: { uid: peer.uid, address: peer.address, nonce }, epoch });
       }
       case codes.handOverWithdraw:
-        return this.manager.feed({ kind: 'withdrawn', uid: peer.uid, nonce: readWithdraw(envelope).nonce });
+        return this.manager.feed({ kind: 'withdrawn', uid: peer.uid, nonce: ownNonce(peer, readWithdraw(envelope)) });
       case codes.handOverAnswer:
         return this.handOver.onAnswer(peer, envelope);
       case codes.stateChunk:
@@ -166,4 +170,9 @@ export class Singleton {
         return this.handOver.onMore(peer, envelope);
     }
   }
+}
+
+/** Nobody speaks of the attempts of others. */
+function ownNonce({ uid }: Speaker, { nonce }: { readonly nonce: string }): string {
+  return attempterOf(nonce) === uid ? nonce : fail('nonce', nonce, `one of ${uid}`);
 }

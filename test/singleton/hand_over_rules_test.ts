@@ -155,6 +155,7 @@ describe('becoming host', () => {
       state: new Uint8Array([byte]),
       endedAt: 0,
       offeredTo: [],
+      givenUp: [],
     });
     for (const order of [[5, 7], [7, 5]]) {
       const manager = managerOf('b', [{ ...a!, status: 'leaving' as const }, b, { ...c!, status: 'leaving' as const }]);
@@ -183,17 +184,18 @@ test('S3: the result was offered to a member that gave up and left: its custodia
     state: new Uint8Array([1]),
     endedAt: 0,
     offeredTo,
+    givenUp: [],
   });
   const leaving = { ...a!, status: 'leaving' as const };
-  for (const [second, reason] of [[[], 'planned'], [['gone'], 'crash']] as const) {
+  for (const [second, reason] of [[[], 'planned'], [['gone/1'], 'crash']] as const) {
     const manager = managerOf('b', [leaving, b, c]);
     manager.answer('c', clear);
-    const again = manager.answer('a', { kind: 'handed-over', result: result(['gone']) });
+    const again = manager.answer('a', { kind: 'handed-over', result: result(['gone/1']) });
     assertEquals(again.flatMap((one) => one.kind === 'request' ? [[one.to.uid, one.nonce]] : []), [
       ['a', 'b/2'],
       ['c', 'b/2'],
     ]);
-    manager.answer('a', { kind: 'handed-over', result: result(['gone']) });
+    manager.answer('a', { kind: 'handed-over', result: result(['gone/1']) });
     assertEquals(manager.state.phase.kind, 'becoming-host', 'an answer to the first question counts no more');
     manager.answer('c', clear, 'b/2');
     const effects = manager.answer('a', { kind: 'handed-over', result: result([...second]) }, 'b/2');

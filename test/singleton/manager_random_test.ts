@@ -67,6 +67,18 @@ test('R144: never two with crashes on either side of a hand-over', () => {
     for (let seed = 1; seed <= seeds; seed += 1) {
       const world = run(seed, true, placement);
       assertEquals(world.instances.length, 1, `seed ${seed}\n${world.log.slice(-30).join('\n')}`);
+      const used = world.starts.flatMap(({ after }) => after ?? []);
+      assertEquals(used.length, new Set(used).size, `seed ${seed}: one result was started from twice`);
+    }
+  }
+});
+
+test('R144, S3: whoever was offered the result gives up and goes, and its word comes late: still a planned move', () => {
+  const seeds = { oldest: [1994, 3181, 3651, 3653], spread: [422, 1017] } as const;
+  for (const placement of ['oldest', 'spread'] as const) {
+    for (const seed of seeds[placement]) {
+      const reasons = new Set(run(seed, false, placement).starts.slice(1).map(({ reason }) => reason));
+      assertEquals([...reasons], ['planned'], `seed ${seed}`);
     }
   }
 });

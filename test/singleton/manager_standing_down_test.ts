@@ -54,3 +54,20 @@ test('R28: moved to b and at once on to c: what the host left is not withheld fr
   const given = a.ask('c');
   assertEquals(given?.kind === 'handed-over' && [given.result.epoch, given.result.offeredTo], [epoch, []]);
 });
+
+test('S3: what an attempt was offered is used only by it: given up, it is free at once; another attempt of its process is not', () => {
+  const a = new Manager();
+  const epoch = a.host();
+  a.view = pinnedTo('b');
+  a.ask('b');
+  a.feed({ kind: 'instance-ended', epoch, cause: 'planned', watermarks: [], state: null });
+  const offered = (given: Verdict | undefined) => given?.kind === 'handed-over' ? given.result.offeredTo : given?.kind;
+  a.feed({ kind: 'request', asker: { uid: 'b', address: 'b:1', nonce: 'b/2' }, epoch: 5_000 });
+  a.feed({ kind: 'withdrawn', uid: 'b', nonce: 'b/1' });
+  a.view = pinnedTo('c');
+  assertEquals(offered(a.ask('c')), ['b/2'], 'b may have started from it');
+  a.feed({ kind: 'withdrawn', uid: 'b', nonce: 'b/2' });
+  const given = a.ask('c');
+  assertEquals(offered(given), []);
+  assertEquals(given?.kind === 'handed-over' && given.result.givenUp, ['b/1', 'b/2']);
+});

@@ -29,7 +29,7 @@ const attempt = {
   timedOut: false,
 };
 const instance = { epoch: 5, plannedSince: 5 };
-const result = { ...instance, from: 'a:1', watermarks: [], state: null, endedAt: 0, offeredTo: [] };
+const result = { ...instance, from: 'a:1', watermarks: [], state: null, endedAt: 0, offeredTo: [], givenUp: [] };
 
 const phases: Readonly<Record<PhaseKind, [Phase, () => MembershipView]>> = {
   'idle': [{ kind: 'idle' }, () => viewOf([members[0]!], 'b')],

@@ -3,6 +3,7 @@ import { assertEquals, assertThrows } from '@std/assert';
 import { WireError } from '../../src/cluster/wire_checks.ts';
 import type { Envelope } from '../../src/transport/peers_contract.ts';
 import * as messages from '../../src/singleton/messages.ts';
+import { readRelay, relayEnvelope } from '../../src/singleton/relay_messages.ts';
 
 const result = {
   epoch: 9,
@@ -11,7 +12,8 @@ const result = {
   watermarks: [{ stream: 'u', prefix: 5, exceptions: [7, 9] }],
   state: null,
   endedAt: 90,
-  offeredTo: ['x'],
+  offeredTo: ['x/1'],
+  givenUp: ['y/2'],
 };
 
 test('P38: every hand-over message survives its way over the wire', () => {
@@ -61,7 +63,7 @@ test('P38: every hand-over message survives its way over the wire', () => {
       uid: 'u',
       inner: step === 'reached' ? undefined : messages.requestEnvelope(request),
     };
-    assertEquals(messages.readRelay(messages.relayEnvelope(relay)), relay);
+    assertEquals(readRelay(relayEnvelope(relay)), relay);
   }
 });
 
