@@ -1,5 +1,6 @@
 /** `cluster.singleton`: starting, finding, moving, spawning and stopping singletons. */
 import type { Actor, ActorOrFactory } from '../actor/actor.ts';
+import { OptionsError } from '../actor/options.ts';
 import type { ActorRef } from '../actor/ref.ts';
 import type { ActorSystem } from '../actor/system.ts';
 import type { MembershipNode } from '../cluster/contract.ts';
@@ -186,6 +187,7 @@ export class SingletonRegistry {
     if (start.handOverTimeoutMs !== undefined) {
       this.#options.checkHandOverTimeout('StartSingletonOptions', 'handOverTimeoutMs', start.handOverTimeoutMs);
     }
+    checkOwner(start, this.#node.uid);
     const singleton = this.#set.get(start.typeName);
     const { manager } = singleton;
     if (manager.start) {
@@ -266,4 +268,12 @@ export class SingletonRegistry {
   hostOf(name: string): string | undefined {
     return hostOf(this.#node.view(), name)?.address;
   }
+}
+
+/** A backend grants a lease again to its owner: two processes under one owner would both hold it. */
+function checkOwner({ lease }: ResolvedStart<any>, uid: string): void {
+  if (lease === undefined || typeof lease === 'function' || lease.owner.includes(uid)) return;
+  const rule =
+    `must be a factory, or have an owner that contains this process's uid ${uid}, as no other process's does`;
+  throw new OptionsError('StartSingletonOptions', 'lease.owner', lease.owner, rule);
 }

@@ -2,7 +2,13 @@
 import { test } from 'node:test';
 import { assertEquals, assertGreater } from '@std/assert';
 import { SingletonKey } from '../../src/singleton/key.ts';
-import { MemoryJournal, MemorySnapshotStore, type StoredEvent, usePersistence } from '../../src/persistence/mod.ts';
+import {
+  MemoryJournal,
+  MemorySnapshotStore,
+  PersistentActor,
+  type StoredEvent,
+  usePersistence,
+} from '../../src/persistence/mod.ts';
 import { MemoryCluster } from '../facade/memory_cluster.ts';
 import { collect } from '../contract/journal_contract.ts';
 import { Account, type Balance, type Command } from './account_fixture.ts';
@@ -65,4 +71,35 @@ test('S5: after a crash the successor replays what was acknowledged', async () =
   assertEquals(balance?.total, 11 + 100 * (balance!.count - 2));
   const events = await collect(journal.read('account'));
   assertEquals(events.length, balance?.count);
+});
+
+class Words extends PersistentActor<string, string, string> {
+  static readonly singleton: SingletonKey<string> = SingletonKey.of<string>('words');
+  readonly persistenceId: string = 'words';
+  override initialState(): string {
+    return '';
+  }
+  override onEvent(state: string, word: string): string {
+    return state === '' ? word : `${state}|${word}`;
+  }
+  override onCommand(state: string, command: string): void {
+    if (command === 'read') this.context.sender.tell(state);
+    else this.persist(command);
+  }
+}
+
+test('P41: a persistent singleton is told a, b and c, and read: a|b|c; and again on the next host', async () => {
+  const cluster = new MemoryCluster();
+  await cluster.grow(2);
+  const journal = new MemoryJournal();
+  const refs = cluster.nodes.map(({ system, cluster: { singleton } }) => {
+    usePersistence(system, { journal, snapshots: new MemorySnapshotStore() });
+    return singleton.start(Words);
+  });
+  for (const word of ['a', 'b', 'c']) refs[1]!.tell(word);
+  assertEquals(await cluster.get(refs[1]!.ask<string>('read', 3_000)), 'a|b|c');
+  cluster.lose(cluster.nodes[0]!);
+  await cluster.until(() => cluster.nodes[0]!.cluster.singleton.hostOf('words') === cluster.nodes[0]!.address);
+  refs[1]!.tell('d');
+  assertEquals(await cluster.get(refs[1]!.ask<string>('read', 30_000)), 'a|b|c|d');
 });

@@ -34,6 +34,8 @@ function edited(uid: string, change: Partial<MemberRecord>): (state: GossipState
 
 const everybodyUp = ['101 up', '102 up', '666 up'];
 
+const nonceOf = (scene: RogueScene, node = scene.rogue) => `${node.cluster.uid}/1`;
+
 async function counted(scene: RogueScene, what: string, atLeast = 1): Promise<void> {
   const count = await scene.metric(`what="${what}"`);
   assert(count >= atLeast, `${what}: ${count}`);
@@ -134,16 +136,16 @@ const attacks: readonly Attack[] = [
   },
   {
     name: 'asks the host to stop although it is not next: no',
-    run: (scene) => scene.forge('system', [codes.handOverRequest, 'counter', 'nonce', 1]),
+    run: (scene) => scene.forge('system', [codes.handOverRequest, 'counter', nonceOf(scene), 1]),
     then: (scene) => assertEquals(scene.journal.lines, ['start 127.0.0.1:101']),
   },
   {
     name: 'asks with an absurd epoch: the host answers, and does not take it up',
     run: (scene) =>
-      scene.forge('system', [codes.handOverRequest, 'counter', 'n', Number.MAX_SAFE_INTEGER], [
+      scene.forge('system', [codes.handOverRequest, 'counter', nonceOf(scene), Number.MAX_SAFE_INTEGER], [
         codes.handOverRequest,
         'counter',
-        'n',
+        nonceOf(scene),
         -1,
       ]),
     then: async (scene) => {
@@ -152,14 +154,22 @@ const attacks: readonly Attack[] = [
     },
   },
   {
+    name: 'asks and takes back in the name of an attempt of the heir: malformed',
+    run: (scene) => {
+      const other = nonceOf(scene, scene.heir);
+      scene.forge('system', [codes.handOverRequest, 'counter', other, 1], [codes.handOverWithdraw, 'counter', other]);
+    },
+    then: async (scene) => assert(await scene.metric('singlet_singleton_messages_malformed_total') >= 2),
+  },
+  {
     name: 'answers a question that nobody asked, with state of its own',
     run: (scene) => {
-      const result = [5, 5, '127.0.0.1:102', [], []];
+      const result = [5, 5, '127.0.0.1:102', [], [], []];
       scene.forge(
         'system',
         [codes.stateChunk, 'counter', 'nonce', 0, new Uint8Array(1_000)],
         [codes.handOverAnswer, 'counter', 'nonce', 5, 5, 2, result, 0, 1_000, 0],
-        [codes.handOverWithdraw, 'counter', 'nonce'],
+        [codes.handOverWithdraw, 'counter', nonceOf(scene)],
         [codes.stateMore, 'counter', 'nonce', 10 ** 9],
       );
     },
@@ -171,7 +181,7 @@ const attacks: readonly Attack[] = [
       scene.forge(
         'system',
         [codes.handOverAnswer, 'counter', 'n', 0, 0, 99, null, 0, -1, 0],
-        [codes.handOverAnswer, 'counter', 'n', 0, 0, 2, [1, 9, 'x', [], []], 0, -1, 0],
+        [codes.handOverAnswer, 'counter', 'n', 0, 0, 2, [1, 9, 'x', [], [], []], 0, -1, 0],
         [codes.stateChunk, 'counter', 'n', -1, 'text'],
         [codes.handOverRequest, 'x'.repeat(300), 'n', 0],
         [codes.handOverRequest, { toString: 'counter' }, 'n', 0],

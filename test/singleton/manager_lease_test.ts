@@ -42,7 +42,7 @@ class Desk {
 }
 
 describe('the manager with a lease', () => {
-  test('P31: nothing starts while the lease is pending; it starts on the grant, under its token', () => {
+  test('N10, P31: nothing starts while the lease is pending; it starts on the grant, under its token', () => {
     const desk = new Desk();
     assertEquals(desk.start(), ['acquire-lease']);
     for (let look = 0; look < 5; look += 1) assertEquals(desk.feed({ kind: 'view' }), []);
@@ -50,7 +50,7 @@ describe('the manager with a lease', () => {
     assert(desk.last?.kind === 'start-instance' && desk.last.epoch === 7);
   });
 
-  test('P32, P33: denied, nothing starts; it is asked again at the expected expiry, and then starts', () => {
+  test('N10, P32, P33: denied, nothing starts; it is asked again at the expected expiry, and then starts', () => {
     const desk = new Desk();
     desk.start();
     assertEquals(desk.feed({ kind: 'lease-denied', retryInMs: 900, why: 'held' }), ['set-timer']);
@@ -67,7 +67,7 @@ describe('the manager with a lease', () => {
     assert(desk.last?.kind === 'set-timer' && desk.last.ms === 2_000);
   });
 
-  test('P34, P35: an error counts like a denial, and is retried', () => {
+  test('N10, P34, P35: an error counts like a denial, and is retried', () => {
     const desk = new Desk();
     desk.start();
     desk.feed({ kind: 'lease-denied', retryInMs: 2_000, why: 'the backend gave no answer' });
@@ -76,7 +76,7 @@ describe('the manager with a lease', () => {
     assertEquals(desk.feed({ kind: 'lease-granted', token: 3 }), ['start-instance']);
   });
 
-  test('P36, R66, A8: lost: it stops, and only when it has ended it is released and asked for anew', () => {
+  test('N10, P36, R66, A8: lost: it stops, and only when it has ended it is released and asked for anew', () => {
     const desk = Desk.running();
     assertEquals(desk.feed({ kind: 'lease-lost', why: 'expired' }), ['set-timer', 'stop-instance']);
     assertEquals(desk.feed({ kind: 'lease-lost', why: 'again' }), []);
@@ -97,7 +97,7 @@ describe('the manager with a lease', () => {
     }
   });
 
-  test('P20, P37, R67, R68, A7: leave and stop release it, after the instance has ended', () => {
+  test('N10, P20, P37, R67, R68, A7: leave and stop release it, after the instance has ended', () => {
     for (const kind of ['leave', 'stop'] as const) {
       const desk = Desk.running();
       assertEquals(desk.feed({ kind }).filter((effect) => effect.endsWith('lease')), [], kind);

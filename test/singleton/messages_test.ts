@@ -16,7 +16,7 @@ const result = {
   givenUp: ['y/2'],
 };
 
-test('P38: every hand-over message survives its way over the wire', () => {
+test('N10, P38: every hand-over message survives its way over the wire', () => {
   const request = { name: 'x', nonce: 'n/1', epoch: 3 };
   assertEquals(messages.readRequest(messages.requestEnvelope(request)), request);
   const verdicts = [
