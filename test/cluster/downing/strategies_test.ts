@@ -74,6 +74,11 @@ table('R87: keep majority of a role', new KeepMajority({ role: 'db' }), [
   ['joiners without the role do not', 'A@db B@db C Dj', 'AC|BD', 'AC'],
   ['nobody has the role: undecided', 'A B C', 'AB|C', 'ABC'],
   ['none of the role on a side', 'A@db B C', 'A|BC', 'A'],
+  ['a broken pair of the role', 'A@db B@db C@db D E', 'ABCDE', 'CDE', 'A-B'],
+  ['a broken pair without the role', 'A@db B@db C@db D E', 'ABCDE', 'ABC', 'D-E'],
+  ['a split and a broken pair of the role', 'A@db B@db C@db D E', 'ABD|CE', 'D', 'A-B'],
+  ['one of the role leaves, a tie with the oldest', 'A@db Bl@db C@db D', 'AB|CD', 'AB'],
+  ['one of the role exits, a tie without the oldest', 'A@db B@db Ce@db', 'A|BC', ''],
 ]);
 
 table('R89 FB-077: keep oldest, down if alone', new KeepOldest(), [
@@ -91,6 +96,12 @@ table('R89 FB-077: keep oldest, down if alone', new KeepOldest(), [
   ['a joiner on its side', 'A B Cj', 'AC|B', 'AC'],
   ['a down oldest still counts', 'Ad B C', 'B|C', ''],
   ['a broken pair with the oldest', 'A B C D E', 'ABC|DE', 'C', 'A-B'],
+  ['two broken pairs', 'A B C D E', 'ABCDE', 'E', 'A-B,C-D'],
+  ['the oldest exits, its next is with it', 'Ae B C', 'AB|C', 'AB'],
+  ['the oldest exits, its next is not with it', 'Ae B C', 'AC|B', ''],
+  ['the oldest exits alone', 'Ae B C D', 'A|BCD', 'BCD'],
+  ['a joiner is not the oldest', 'Aj B C', 'AB|C', 'AB'],
+  ['only one that leaves is with the oldest', 'A Bl C D', 'AB|CD', ''],
 ]);
 
 table('R89: keep oldest, also alone', new KeepOldest({ downIfAlone: false }), [
@@ -102,6 +113,9 @@ table('R89: keep oldest, also alone', new KeepOldest({ downIfAlone: false }), [
 
 table('R87: keep oldest of a role', new KeepOldest({ role: 'db' }), [
   ['the oldest of the role', 'A B@db C@db D', 'ADB|C', 'ABD'],
+  ['the oldest of the role alone', 'A B@db C@db D@db', 'AB|CD', 'CD'],
+  ['not the oldest of all', 'A B@db C@db D@db', 'BC|AD', 'BC'],
+  ['a broken pair of the role', 'A B@db C@db D', 'ABCD', 'AD', 'B-C'],
   ['nobody has the role: undecided', 'A B C', 'A|BC', 'ABC'],
 ]);
 
@@ -114,6 +128,12 @@ table('R90: keep referee C', new KeepReferee({ refereeAddress: referee }), [
   ['not up yet: undecided', 'A B Cj', 'AC|B', 'ABC'],
   ['down: undecided', 'A B Cd', 'A|B', 'AB'],
   ['leaving: it may be gone', 'A B Cl', 'AC|B', ''],
+  ['exiting: it may be gone', 'A B Ce', 'AC|B', ''],
+  ['a joiner on its side lives', 'A Bj C', 'BC|A', 'BC'],
+  ['a leaving one on its side lives', 'A Bl C', 'BC|A', 'BC'],
+  ['a broken pair of others', 'A B C D', 'ABCD', 'CD', 'A-B'],
+  ['a split and a broken pair of others', 'A B C D E', 'ABC|DE', 'C', 'A-B'],
+  ['a split, and its own link is broken', 'A B C D E', 'ABC|DE', 'B', 'A-C'],
   ['cut off by a broken link', 'A B C', 'ABC', 'B', 'A-C'],
 ]);
 
@@ -144,20 +164,36 @@ table('R91: static quorum of 3, for at most five', new StaticQuorum({ quorumSize
   ['five and a joiner, 3|3', 'A B C D E Fj', 'ABC|DEF', ''],
   ['one of three leaves', 'A B Cl D', 'ABC|D', ''],
   ['one of three joins', 'A B Cj D', 'ABC|D', ''],
+  ['one of three exits', 'A B Ce D E', 'ABC|DE', ''],
+  ['one of four leaves', 'A B Cl D E', 'ABCD|E', 'ABCD'],
+  ['a down one does not help', 'A B C Dd E', 'AB|CE', ''],
+  ['a down one does not harm', 'A B C D Ed', 'ABC|D', 'ABC'],
+  ['a broken pair', 'A B C D E', 'ABCDE', 'CDE', 'A-B'],
+  ['a split and a broken pair', 'A B C D E', 'ABC|DE', 'C', 'A-B'],
 ]);
 
 table('R87: static quorum of 2 of a role', new StaticQuorum({ quorumSize: 2, role: 'db' }), [
   ['2|1 and others', 'A@db B@db C@db D E', 'AB|CDE', 'AB'],
+  ['others are no substitute', 'A@db B@db C@db D E', 'A|B|CDE', ''],
+  ['one of the role leaves', 'A@db Bl@db C@db', 'AB|C', ''],
+  ['one of the role joins', 'A@db Bj@db C@db', 'AB|C', ''],
+  ['joiners without the role', 'A@db B@db C@db Dj Ej', 'AB|CDE', 'AB'],
 ]);
 
-table('down all', new DownAll(), [
+table('P61: down all', new DownAll(), [
   ['P54 1|2', 'A B C', 'A|BC', ''],
+  ['1|1', 'A B', 'A|B', ''],
+  ['only a joiner is lost', 'A B Cj', 'AB|C', ''],
+  ['a leaving one is lost', 'A B Cl', 'AB|C', ''],
+  ['the lost one is down already', 'A B Cd', 'AB', 'AB'],
+  ['the lost one is proven dead', 'A B Ct', 'AB', 'AB'],
   ['nobody is lost', 'A B C', 'ABC', 'ABC'],
   ['a broken pair', 'A B C', 'ABC', '', 'A-B'],
 ]);
 
 table('R96: manual', new ManualDowning(), [
   ['1|2', 'A B C', 'A|BC', 'ABC'],
+  ['2|2, one joins, one leaves', 'A B Cj Dl', 'AB|CD', 'ABCD'],
   ['a broken pair', 'A B C', 'ABC', 'ABC', 'A-B'],
 ]);
 
