@@ -46,6 +46,27 @@ export const hostingMutants: readonly Mutant[] = [
     profiles: ['impatience'],
   },
   {
+    name: 'older-answers-count',
+    rule: 9,
+    what: 'an answer to an earlier attempt counts for this one',
+    file: 'src/singleton/manager_becoming.ts',
+    find:
+      "if (answer.nonce !== current || (phase.kind !== 'becoming-host' && phase.kind !== 'acquiring-lease')) return;",
+    replace:
+      "if (current === undefined || (phase.kind !== 'becoming-host' && phase.kind !== 'acquiring-lease')) return;",
+    profiles: ['echo'],
+  },
+  {
+    name: 'yielding-voids-nothing',
+    rule: 9,
+    what: 'a becoming host that yields keeps what it has collected',
+    file: 'src/singleton/manager_standing_down.ts',
+    find: '      abandonAttempt(draft);\n      return answer(give(draft, asker));',
+    replace: '      return answer(give(draft, asker));',
+    also: { find: 'import { abandonAttempt, askNow } from', replace: 'import { askNow } from' },
+    profiles: ['echo'],
+  },
+  {
     name: 'epoch-not-above-answers',
     rule: 10,
     what: 'the epoch is the wall clock alone, not above what others answered',

@@ -187,7 +187,8 @@ function decodeReachability(
 
 function decodeEntries(wire: unknown): ReadonlyMap<string, ClusterEntry> {
   const entries = new Map<string, ClusterEntry>();
-  for (const item of listOf(wire, limits.entries, 'entries')) {
+  // Several that write at once may go beyond the bound, and must be understood by all the same.
+  for (const item of listOf(wire, limits.entries * 2, 'entries')) {
     const fields = tupleOf(item, 4, 'entry');
     const key = textOf(fields[0], limits.entryKeyChars, 'entry key');
     const by = textOf(fields[2], limits.uidChars, 'entry writer');

@@ -112,13 +112,15 @@ function forgery(state: Membership, theirs: GossipState): string | undefined {
   if (theirs.lastNumber > mine.lastNumber + limits.counterJump) return 'lastNumber jumps too far';
   for (const [uid, record] of theirs.records) {
     const known = mine.records.get(uid);
+    if (record.selfVersion > (known?.selfVersion ?? 0) + limits.counterJump) {
+      return `selfVersion of ${uid} jumps too far`;
+    }
     if (known === undefined) continue;
     if (known.address !== record.address) return `another address for ${uid}`;
     if (known.upNumber !== 0 && record.upNumber !== 0 && known.upNumber !== record.upNumber) {
       return `another number for ${uid}`;
     }
     if (!sameList(known.roles, record.roles)) return `other roles for ${uid} than it joined with`;
-    if (record.selfVersion > known.selfVersion + limits.counterJump) return `selfVersion of ${uid} jumps too far`;
   }
   for (const [observer, row] of theirs.reachability) {
     const known = mine.reachability.get(observer);
@@ -126,6 +128,9 @@ function forgery(state: Membership, theirs: GossipState): string | undefined {
       const present = known?.get(subject);
       if (version > (present?.version ?? 0) + limits.counterJump) return 'a reachability version jumps too far';
     }
+  }
+  for (const [key, { version }] of theirs.entries) {
+    if (version > (mine.entries.get(key)?.version ?? 0) + limits.counterJump) return 'an entry version jumps too far';
   }
   return undefined;
 }

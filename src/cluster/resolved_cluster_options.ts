@@ -49,6 +49,8 @@ export interface ResolvedClusterOptions {
   readonly reads: 'open' | 'token';
   readonly callers: Concealed<readonly ResolvedGrant[]>;
   readonly http: HttpOption;
+  /** Not for users: a simulated cluster of few nodes gossips as one of many does, see `NodeSettings`. */
+  readonly gossipToAllUpTo?: number;
 }
 
 export interface OptionsContext {

@@ -265,6 +265,7 @@ function settingsOf(
     minMembers: options.minMembers,
     gossipIntervalMs: options.gossipIntervalMs,
     leaveTimeoutMs: options.leaveTimeoutMs,
+    ...(options.gossipToAllUpTo === undefined ? {} : { gossipToAllUpTo: options.gossipToAllUpTo }),
   };
 }
 

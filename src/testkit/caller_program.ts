@@ -41,7 +41,7 @@ class CallerRun implements ProgramRun {
     const { addresses } = context;
     const callers = addresses.length < 2 ? 0 : Math.max(1, Math.floor(addresses.length / 3));
     this.#nodes = addresses.slice(0, addresses.length - callers);
-    this.#inner = new SingletonRun({ ...context, addresses: this.#nodes }, 'count', grants);
+    this.#inner = new SingletonRun({ ...context, addresses: this.#nodes }, 'count', { callers: grants });
   }
 
   boot(process: SimProcess): void | Promise<void> {

@@ -5,6 +5,7 @@ import type { ClusterNode } from '../cluster/node.ts';
 import { createNode } from '../cluster/start_node.ts';
 import { resolveTiming } from '../cluster/timing.ts';
 import { createPeers } from '../transport/peers.ts';
+import { protocolVersion } from '../transport/protocol.ts';
 import { Codec } from '../wire/codec.ts';
 import { everySideLives } from './lease_load.ts';
 import { Liar, type LieKind } from './lies.ts';
@@ -68,7 +69,7 @@ class MembershipRun implements ProgramRun {
         runtime: 'memory',
         appVersion: '1',
         seeds: [...this.#seeds, ...(this.#via.get(process.host.address) ?? [])],
-        protocol: 1,
+        protocol: protocolVersion,
         fingerprint: 'sim',
         timing: resolveTiming(),
         strategy: this.#strategy,
@@ -114,6 +115,7 @@ class MembershipRun implements ProgramRun {
 
   statistics(): Record<string, number> {
     let refused = 0;
+    for (const process of this.#nodes.keys()) refused += this.#liars.get(process)?.rejected ?? 0;
     for (const node of this.#nodes.values()) {
       for (const what of ['refused gossip', 'refused claim']) refused += node.counters().get(what) ?? 0;
     }
@@ -123,7 +125,7 @@ class MembershipRun implements ProgramRun {
   /** A node that leads says that it hosts, so that gates are at work; one that has ended ends its process. */
   #watch(process: SimProcess, node: ClusterNode): void {
     this.#nodes.set(process, node);
-    this.#liars.set(process, new Liar(node, new Prng(`${this.#world.seed}/lies/${node.uid}`)));
+    this.#liars.set(process, new Liar(node, process, new Prng(`${this.#world.seed}/lies/${node.uid}`)));
     process.onExit(() => {
       this.#nodes.delete(process);
       this.#rules.forget(node);

@@ -2,6 +2,7 @@
 import type { Fault } from './fault.ts';
 import type { Prng } from './prng.ts';
 import { type DelayProfile, delayProfiles } from './sim_path.ts';
+import { echoes } from './echo_plan.ts';
 import * as edges from './edge_plans.ts';
 import * as plans from './fault_plans.ts';
 import { disks } from './disk_plans.ts';
@@ -225,6 +226,16 @@ const builtIn: readonly Profile[] = [
     loopback: 0,
     delays: [delayProfiles.wan],
     plan: edges.crawls,
+  },
+  {
+    ...base,
+    name: 'echo',
+    description: 'quick moves to and fro, stops and starts, while answers come late and by other ways',
+    nodes: [3, 4],
+    loopback: 0,
+    plannedOnly: true,
+    delays: [delayProfiles.wan],
+    plan: echoes,
   },
   {
     ...base,

@@ -1,13 +1,14 @@
 /** The programs that `npm run sim` can run. */
 import { callerProgram } from './caller_program.ts';
 import { membershipProgram } from './membership_program.ts';
-import { singletonProgram, strictSingletonProgram } from './singleton_program.ts';
+import { largeSingletonProgram, singletonProgram, strictSingletonProgram } from './singleton_program.ts';
 import type { Program } from './program.ts';
 import { spawnProgram } from './spawn_program.ts';
 
 const programs: readonly Program[] = [
   singletonProgram,
   strictSingletonProgram,
+  largeSingletonProgram,
   callerProgram,
   spawnProgram,
   membershipProgram,

@@ -16,6 +16,7 @@ import type {
 } from '../transport/contract.ts';
 import { splitAddress } from '../cluster/member.ts';
 import { ListenError } from '../transport/errors.ts';
+import { protocolVersion } from '../transport/protocol.ts';
 import { SimEnd } from './sim_connection.ts';
 import type { SimProcess } from './sim_process.ts';
 
@@ -27,6 +28,8 @@ export interface SimTransportOptions {
   readonly runtime?: string;
   /** Nodes with different secrets reject each other. Default ''. */
   readonly secret?: string;
+  /** Nodes that speak different ones reject each other. Default: that of this version. */
+  readonly protocol?: number;
   /** What this node answers to `GET /cluster/seed`; undefined while it cannot. */
   readonly seedAnswer?: () => SeedAnswer | undefined;
 }
@@ -35,6 +38,7 @@ export class SimTransport implements Transport {
   readonly process: SimProcess;
   readonly identity: PeerIdentity;
   readonly secret: string;
+  readonly protocol: number;
   #seedAnswer: () => SeedAnswer | undefined;
   #events: TransportEvents | undefined;
   #callers: CallerGateEvents | undefined;
@@ -44,6 +48,7 @@ export class SimTransport implements Transport {
   constructor(process: SimProcess, options: SimTransportOptions) {
     this.process = process;
     this.secret = options.secret ?? '';
+    this.protocol = options.protocol ?? protocolVersion;
     this.identity = {
       address: process.host.address,
       uid: options.uid,
@@ -231,6 +236,7 @@ export class SimTransport implements Transport {
   }
 
   #rejection(from: SimTransport): string | undefined {
+    if (from.protocol !== this.protocol) return 'protocol';
     if (from.identity.clusterName !== this.identity.clusterName) return 'cluster name';
     return from.secret === this.secret ? undefined : 'secret';
   }

@@ -53,7 +53,7 @@ export class SingletonNode {
     this.#process = process;
     this.#assembly = assembly;
     this.membership = assembly.node;
-    this.liar = new Liar(assembly.node, new Prng(`${process.world.seed}/lies/${sender(process)}`));
+    this.liar = new Liar(assembly.node, process, new Prng(`${process.world.seed}/lies/${sender(process)}`));
     this.#random = new Prng(`${process.world.seed}/load/${sender(process)}`);
   }
 
@@ -63,7 +63,7 @@ export class SingletonNode {
     const uid = `${Math.floor(process.random.next() * 46_656).toString(36).padStart(3, '0')}-${sender(process)}`;
     const { address } = process.host;
     const roles = run.settings.nodes.get(address)?.roles ?? [];
-    const { leases, arbiter, downing, callers } = run.settings;
+    const { leases, arbiter, downing, callers, gossipToAllUpTo } = run.settings;
     const options = resolveClusterOptions({
       ...simulatedNode(process).settings,
       name: 'sim',
@@ -73,7 +73,8 @@ export class SingletonNode {
       ...(leases === undefined ? {} : { leaseVoters: leases.voters, leaseMaxTtlMs: leases.maxTtlMs }),
       ...(callers === undefined ? {} : { callers }),
     }, { systemName: 'sim', log: environment.log });
-    const assembly = await assemble(system, options, uid);
+    const more = gossipToAllUpTo === undefined ? {} : { gossipToAllUpTo };
+    const assembly = await assemble(system, { ...options, ...more }, uid);
     const node = new SingletonNode(run, process, assembly);
     node.#listen(system);
     return node;
@@ -126,10 +127,12 @@ export class SingletonNode {
     for (const kind of this.#run.settings.kinds) this.act('start', kind);
   }
 
-  act(action: string, kind: WorkerKind): void {
+  /** `target`: where a move goes; default: drawn. */
+  act(action: string, kind: WorkerKind, target?: Address): void {
     const { registry } = this.#assembly;
     try {
-      if (action === 'move' && kind.spread === true && this.#random.chance(0.5)) registry.rebalance();
+      if (action === 'move' && target !== undefined) registry.move(kind.name, target);
+      else if (action === 'move' && kind.spread === true && this.#random.chance(0.5)) registry.rebalance();
       else if (action === 'move') registry.move(kind.name, this.#moveTarget());
       else if (action === 'stop') registry.stop(kind.name);
       else if (action === 'start' && !registry.isStarted(kind.name)) this.#startOrRefer(kind);

@@ -1,5 +1,4 @@
 /** The simulator's program for the whole thing: real nodes with singletons, a load on them, and the witnesses. */
-import type { CallerGrant } from '../cluster/caller_grants.ts';
 import type { Address } from '../transport/contract.ts';
 import { DiskLoad } from './disk_load.ts';
 import { type Instance, InstanceRegistry, type LeaseRules } from './instance_registry.ts';
@@ -35,6 +34,13 @@ export const strictSingletonProgram: Program = {
   create: (context) => new SingletonRun(context, 'fail'),
 };
 
+/** The same with few nodes that gossip as many do: to some of the others, and only what has changed. */
+export const largeSingletonProgram: Program = {
+  name: 'singletons-large',
+  drain: 'tracked',
+  create: (context) => new SingletonRun(context, 'count', { gossipToAllUpTo: 1 }),
+};
+
 const auditEveryMs = 1_000;
 
 export class SingletonRun implements ProgramRun {
@@ -58,10 +64,14 @@ export class SingletonRun implements ProgramRun {
   #via = new Map<Address, readonly Address[]>();
   #nextAudit = 0;
 
-  constructor(context: RunContext, forks: 'count' | 'fail', callers?: readonly CallerGrant[]) {
+  constructor(
+    context: RunContext,
+    forks: 'count' | 'fail',
+    more: Pick<RunSettings, 'callers' | 'gossipToAllUpTo'> = {},
+  ) {
     this.#context = context;
     this.random = context.random;
-    this.settings = { ...drawSettings(context), ...(callers === undefined ? {} : { callers }) };
+    this.settings = { ...drawSettings(context), ...more };
     this.leaseBackend = new LeaseBackend(context.world);
     const { world, profile } = context;
     this.disks = profile.disks === true ? new DiskLoad(world, new Prng(`${world.seed}/disks`)) : undefined;
@@ -121,8 +131,10 @@ export class SingletonRun implements ProgramRun {
       return void this.#nodes.get(process)?.membership.down(this.#context.world.host(argument).address);
     }
     if (action === 'lie') return this.#nodes.get(process)?.liar.tell(argument as LieKind);
-    const kind = this.settings.kinds[Number(argument) % this.settings.kinds.length];
-    if (kind !== undefined) this.#nodes.get(process)?.act(action, kind);
+    const [index, target] = argument.split('@');
+    const kind = this.settings.kinds[Number(index) % this.settings.kinds.length];
+    if (kind === undefined) return;
+    this.#nodes.get(process)?.act(action, kind, target && this.#context.world.host(target).address);
   }
 
   check(process: SimProcess | undefined): void {

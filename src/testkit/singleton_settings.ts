@@ -25,6 +25,8 @@ export interface RunSettings {
   readonly tellEveryMs: number;
   /** Who may call from outside. */
   readonly callers?: readonly CallerGrant[];
+  /** See `NodeSettings`. */
+  readonly gossipToAllUpTo?: number;
 }
 
 /** From the seed. */

@@ -94,6 +94,14 @@ describe('gossip on the wire', () => {
     });
   }
 
+  test('entries at their bound and a few more, as several leave that write at once, are read', () => {
+    const entry = (key: string) => [key, { key, version: 1, by: 'a', value: null }] as const;
+    const entries = new Map(Array.from({ length: limits.entries + 10 }, (_, index) => entry(`k${index}`)));
+    const decoded = decodeGossip(encodeGossip({ ...state, entries }, [], []), 1);
+    assert('value' in decoded);
+    assertEquals(decoded.value.state.entries.size, limits.entries + 10);
+  });
+
   test('R115: never throws for any damage', () => {
     const random = seededRandom(3);
     const junk: unknown[] = [
