@@ -16,6 +16,7 @@ import {
 import type { Actor, ActorRef } from '../../src/mod.ts';
 import { type Carried, pack, unpack } from './carrier.ts';
 
+/** Options of `tracedRef` and `traced`. */
 export interface TracingOptions {
   /** Default: the global provider's tracer of the name `singlet`. */
   readonly tracer?: Tracer;

@@ -17,6 +17,7 @@ export { PostgresSnapshotStore, type PostgresSnapshotStoreOptions } from './post
 export { nodePg, type NodePgPool, postgresJs, type PostgresJsClient, type PostgresQuery, type Row } from './query.ts';
 export { createPostgresSchema, postgresSchemaVersion, schemaVersion } from './schema.ts';
 
+/** Options of `openPostgresStores`. All fields are optional. */
 export interface PostgresStoresOptions {
   /** Before the names of all tables, with a schema and a dot before it if need be. Default `singlet_`. */
   readonly prefix?: string;
@@ -28,6 +29,7 @@ export interface PostgresStoresOptions {
   readonly codec?: Codec;
 }
 
+/** The three stores of one database. */
 export interface PostgresStores {
   readonly journal: PostgresJournal;
   readonly snapshots: PostgresSnapshotStore;

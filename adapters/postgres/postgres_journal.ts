@@ -24,6 +24,7 @@ import { base64 } from './base64.ts';
 import { bytesOf, integer, type PostgresQuery, type Row } from './query.ts';
 import { checkPrefix } from './schema.ts';
 
+/** Options of `PostgresJournal`. All fields are optional. */
 export interface PostgresJournalOptions {
   /** Before the names of the tables; default `singlet_`. */
   readonly prefix?: string;
@@ -36,6 +37,7 @@ export interface PostgresJournalOptions {
 
 const payloadCodec = new Codec({ maxBytes: limits.appendBytes });
 
+/** A journal in PostgreSQL, for any number of nodes: claims and appends are conditional writes in one transaction. */
 export class PostgresJournal implements Journal {
   readonly #query: PostgresQuery;
   readonly #heads: string;

@@ -18,6 +18,7 @@ import { checkPrefix } from './schema.ts';
 /** Who decides that the term of a holder that is not heard of any more has ended. */
 export type PostgresExpiry = 'observed' | 'database-clock';
 
+/** Options of `PostgresLease`. All fields are optional. */
 export interface PostgresLeaseSettings extends LeaseSettings {
   /** Before the name of the table; default `singlet_`. `createPostgresSchema` makes it. */
   readonly prefix?: string;

@@ -14,6 +14,7 @@ import { base64 } from './base64.ts';
 import { bytesOf, integer, type PostgresQuery, type Row } from './query.ts';
 import { checkPrefix } from './schema.ts';
 
+/** Options of `PostgresSnapshotStore`. All fields are optional. */
 export interface PostgresSnapshotStoreOptions extends SnapshotStoreOptions {
   /** Before the name of the table; default `singlet_`. */
   readonly prefix?: string;
@@ -22,6 +23,7 @@ export interface PostgresSnapshotStoreOptions extends SnapshotStoreOptions {
 
 const stateCodec = new Codec({ maxBytes: limits.snapshotBytes });
 
+/** Snapshots as rows of a table. */
 export class PostgresSnapshotStore implements SnapshotStore {
   readonly #query: PostgresQuery;
   readonly #table: string;

@@ -1,6 +1,7 @@
 /** What the stores need of a PostgreSQL client, and how the clients people have give it. */
 import { StorageError } from '../../src/persistence/mod.ts';
 
+/** A row of an answer, by column. */
 export type Row = Readonly<Record<string, unknown>>;
 
 /** Any client that sends one statement and gives its rows. `bytea` arrives as bytes, `bigint` as text or number. */

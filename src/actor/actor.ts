@@ -88,6 +88,7 @@ export abstract class Actor<T = unknown> {
 export type ActorClass<T> = new () => Actor<T>;
 /** Gives a new actor on each call, since a restart makes a new instance. */
 export type ActorFactory<T> = () => Actor<T>;
+/** What `spawn` takes: a class that needs no arguments, or a function that makes a new actor on each call. */
 export type ActorOrFactory<T> = ActorClass<T> | ActorFactory<T>;
 
 /** Makes an instance that has `context` from its constructor on. */

@@ -19,8 +19,10 @@ export const shutdownPhases = [
   'actor-system-terminate',
 ] as const;
 
+/** A step of a coordinated shutdown, by name; they run in the order of `shutdownPhases`. */
 export type ShutdownPhase = (typeof shutdownPhases)[number];
 
+/** Work of one phase of a shutdown; the phase waits for its promise, within its time. What it throws is logged. */
 export type ShutdownTask = () => void | PromiseLike<unknown>;
 
 export interface ShutdownLimits {

@@ -26,6 +26,7 @@ export type DeadLetterReason =
   | 'unreachable'
   | (string & Record<never, never>);
 
+/** What makes a `DeadLetter`. */
 export interface DeadLetterFields {
   readonly message: unknown;
   readonly sender: ActorRef<any> | undefined;
@@ -36,6 +37,10 @@ export interface DeadLetterFields {
   readonly detail?: string | undefined;
 }
 
+/**
+ * A message that nobody handled, or of which nobody knows whether it was handled, with the reason. Published on the
+ * system's event stream.
+ */
 export class DeadLetter implements DeadLetterFields {
   readonly message: unknown;
   readonly sender: ActorRef<any> | undefined;

@@ -10,6 +10,10 @@ interface Subscription {
   readonly listener: (event: never) => void;
 }
 
+/**
+ * What a system tells whoever listens in the same process, such as dead letters. Listeners are called synchronously;
+ * what one throws is logged.
+ */
 export class EventStream {
   readonly #log: Logger;
   /** Replaced on change, so that a listener may subscribe and cancel while an event is being handed out. */

@@ -14,6 +14,7 @@ export interface MailboxOptions {
   readonly overflow?: 'drop-newest' | 'drop-oldest';
 }
 
+/** How one actor is run. All fields are optional. */
 export interface SpawnOptions {
   /** How failures of this actor are answered. Default: what the parent's `supervisor()` gives, else the system's. */
   readonly supervisor?: SupervisorStrategy;

@@ -15,6 +15,7 @@ export interface Backoff {
   readonly jitter?: number;
 }
 
+/** How failures of children are answered. All fields are optional. */
 export interface SupervisorOptions {
   /** Chooses by the error; default: always `restart`. If it throws, the actor is stopped. */
   readonly decider?: (error: unknown) => Directive;

@@ -22,6 +22,7 @@ import { type CellOptions, checkSpawnOptions, type SpawnOptions } from './spawn_
 import { SupervisorStrategy } from './supervision.ts';
 import { Termination } from './termination.ts';
 
+/** Options of `ActorSystem.create`. All fields are optional. */
 export interface ActorSystemOptions {
   /** Parts of the world to be replaced, for tests. */
   readonly environment?: Partial<Environment>;

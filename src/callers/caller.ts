@@ -45,6 +45,10 @@ export class CallerStateError extends Error {
 
 const closeLookMs = 10;
 
+/**
+ * A program outside of the cluster that calls its singletons, from `connect` or `Cluster.connect`. It owns what it
+ * tells until that is acknowledged, and reconnects by itself.
+ */
 export class Caller {
   readonly deadLetters: DeadLetters;
   /** `ref(Class | key | name)`: the same refs as on a member, with `tell` and `ask`. */

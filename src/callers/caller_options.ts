@@ -18,6 +18,7 @@ import type { DeliveryMode, OverflowPolicy } from '../singleton/sender_stream.ts
 import type { Runtime } from '../transport/runtime.ts';
 import { type CallerDial, callerUrl } from './dial.ts';
 
+/** Options of `connect` and `Cluster.connect`. Only the token is required. */
 export interface ConnectOptions {
   /** One that the nodes list in `ClusterOptions.callers`. It never travels: both sides prove that they know it. */
   readonly token: string;

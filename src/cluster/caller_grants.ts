@@ -3,6 +3,7 @@ import { checkOptions, OptionsError, type Rule, type Rules, rules } from '../act
 import { limits } from '../limits.ts';
 import { isToken, tokenRule } from '../transport/token.ts';
 
+/** What a caller's token allows: `tell` without a sender, `ask` (and every message with a sender). */
 export type CallerRight = 'tell' | 'ask';
 
 /** Who holds one of the tokens may send to these singletons, from outside the cluster. */

@@ -41,6 +41,7 @@ export interface TransportIdentity {
 
 export type TransportFactory = (identity: TransportIdentity) => Transport;
 
+/** Options of `Cluster.join` as a plain object; `ClusterOptions` builds the same. All fields are optional. */
 export interface ClusterSettings {
   /** Name of the cluster; nodes of another name are refused. Default: the actor system's name. */
   readonly name?: string;

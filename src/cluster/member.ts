@@ -1,6 +1,7 @@
 /** Members and the view that every other part of a node computes from. Plain data. */
 import type { Address } from '../transport/contract.ts';
 
+/** Where a member is on its way: `joining → up → leaving → exiting → removed`, and `down → removed` from anywhere. */
 export type MemberStatus = 'joining' | 'up' | 'leaving' | 'exiting' | 'down' | 'removed';
 
 /** What a member says about its singletons; only the member itself changes it. */
@@ -12,6 +13,7 @@ export interface HostingClaim {
   readonly since: number;
 }
 
+/** A member of the cluster as this node sees it at one moment. */
 export interface Member {
   readonly address: Address;
   readonly uid: string;

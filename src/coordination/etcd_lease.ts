@@ -15,6 +15,7 @@ import {
 import type { LeaseStore, ReleaseAnswer, StoreAnswer, StoreRequest } from './lease_store.ts';
 import { StoreLease } from './store_lease.ts';
 
+/** Options of `EtcdLease`. Only `endpoints` is required. */
 export interface EtcdSettings extends LeaseSettings {
   /** `http://host:2379` or `https://…`, each a member of one etcd cluster. Asked in turn until one answers. */
   readonly endpoints?: readonly string[];

@@ -1,6 +1,7 @@
 /** What the leases over HTTP take from the runtime: `fetch` with a certificate authority, files and variables. */
 import { limits } from '../limits.ts';
 
+/** What leases over HTTP need of the runtime; by default the runtime's own. */
 export interface HttpMeans {
   fetch(url: string, init: RequestInit, tls?: { readonly ca?: string }): Promise<Response>;
   readTextFile(path: string): Promise<string>;

@@ -17,6 +17,7 @@ import {
 import type { LeaseStore, ReleaseAnswer, StoreAnswer, StoreRequest } from './lease_store.ts';
 import { StoreLease } from './store_lease.ts';
 
+/** Options of `KubernetesLease`. In a pod with a service account none is required. */
 export interface KubernetesSettings extends LeaseSettings {
   readonly namespace?: string;
   /** `https://…`. With `authToken` and `caCert`; without all three the account that the pod has mounted is used. */

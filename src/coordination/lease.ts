@@ -42,6 +42,7 @@ export interface Lease {
   abandon(): void;
 }
 
+/** A lease that was won: its fencing token, and the one before where the backend knows it. */
 export interface LeaseGrant {
   readonly token: number;
   readonly previous?: number;
@@ -52,6 +53,7 @@ export class LeaseError extends Error {
   override readonly name = 'LeaseError';
 }
 
+/** Options that all leases have. All fields are optional; what is missing comes from the singleton. */
 export interface LeaseSettings {
   /** What is leased. At most 255 characters; backends may be stricter. */
   readonly name?: string;
@@ -66,6 +68,7 @@ export interface LeaseSettings {
   readonly driftBound?: number;
 }
 
+/** Checked `LeaseSettings` with every default filled in. Times in milliseconds. */
 export interface ResolvedLease {
   readonly name: string;
   readonly owner: string;

@@ -1,5 +1,6 @@
 /** What a lease needs of a backend: three questions, answered at any time or never. */
 
+/** What a lease asks of its backend. */
 export interface StoreRequest {
   readonly name: string;
   readonly owner: string;
@@ -8,6 +9,7 @@ export interface StoreRequest {
   readonly signal: AbortSignal;
 }
 
+/** What a backend says to an acquisition or a renewal. */
 export type StoreAnswer =
   /** From some moment after the request was made, and for at least `ttlMs` from then. */
   | { readonly kind: 'granted'; readonly token: number; readonly previous?: number }
@@ -16,6 +18,7 @@ export type StoreAnswer =
   /** It may have been granted or not. `retryInMs` is what the backend asks for. */
   | { readonly kind: 'error'; readonly why: string; readonly retryInMs?: number };
 
+/** What a backend says to a release. */
 export type ReleaseAnswer =
   /** This owner has it no longer, whether or not it had it before. */
   | { readonly kind: 'released' }

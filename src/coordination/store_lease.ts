@@ -26,6 +26,7 @@ export interface LeaseCounts {
   readonly releasesFailed: number;
 }
 
+/** A lease over a `LeaseStore`: all that a backend has to bring is three conditional requests. */
 export class StoreLease implements Lease {
   readonly name: string;
   readonly owner: string;

@@ -17,6 +17,7 @@ import type { Address } from '../transport/contract.ts';
 import { type ClusterEvent, eventsOf, replay } from './cluster_events.ts';
 import { assemble, type Assembly } from './assembly.ts';
 
+/** How to follow and to end an attempt to join. */
 export interface JoinControls {
   /** Ends the attempt to join. */
   readonly signal?: AbortSignal;
@@ -26,6 +27,7 @@ export interface JoinControls {
   readonly onProgress?: (missing: string) => void;
 }
 
+/** How a new listener is told what there is already. */
 export interface SubscribeOptions {
   /** `events` (default): an event per member for what there is; `snapshot`: one `CurrentClusterState`. */
   readonly replayMode?: 'events' | 'snapshot';
@@ -41,6 +43,10 @@ const progressMs = 250;
 /** Between two tries to listen again. */
 const relistenMs = 1_000;
 
+/**
+ * This node's part in a cluster: who the members are, what happens to them, and the singletons. From `Cluster.join`,
+ * `Cluster.bootstrap`, or `actor.cluster`.
+ */
 export class Cluster {
   /** Starts, finds and stops singletons. */
   readonly singleton: SingletonRegistry;

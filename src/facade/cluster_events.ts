@@ -8,6 +8,7 @@ import type {
   SingletonStopped,
 } from '../singleton/events.ts';
 
+/** What `Cluster.subscribe` tells of: members, the leader, singletons, and this node itself, told apart by `kind`. */
 export type ClusterEvent =
   | { readonly kind: 'SelfUp'; readonly member: Member }
   | { readonly kind: 'SelfRemoved'; readonly why: string }

@@ -6,6 +6,7 @@ import type { Cancel, Environment } from '../actor/environment.ts';
 import type { MemberStatus } from '../cluster/member.ts';
 import type { Address, SeedAnswer } from '../transport/contract.ts';
 
+/** A member, as `/cluster/members` shows it. */
 export interface MemberReport {
   readonly address: Address;
   readonly uid: string;
@@ -18,6 +19,7 @@ export interface MemberReport {
   readonly appVersion: string;
 }
 
+/** The answer of `/cluster/members`. */
 export interface MembersReport {
   readonly self: Address;
   readonly leader: Address | null;
@@ -25,6 +27,7 @@ export interface MembersReport {
   readonly members: readonly MemberReport[];
 }
 
+/** How a singleton came to its present host. */
 export interface HandOverReport {
   readonly from: Address | null;
   readonly to: Address;
@@ -40,6 +43,7 @@ export interface HandOverReport {
   readonly at: number;
 }
 
+/** A singleton, as `/cluster/singletons` shows it. */
 export interface SingletonReport {
   readonly name: string;
   /** Of a singleton registered by `spawn`; left out for others. */
@@ -77,6 +81,7 @@ export interface LeaseDetail {
   readonly counters: Readonly<Record<string, number>>;
 }
 
+/** The answer of `/cluster/singletons/:name`. */
 export interface SingletonDetail extends SingletonReport {
   /** Left out when this node asks for none. */
   readonly lease?: LeaseDetail;
@@ -96,6 +101,7 @@ export interface SingletonDetail extends SingletonReport {
   readonly counters: Readonly<Record<string, number>>;
 }
 
+/** The answer of `/ready`: 200 when ready, else 503. */
 export interface Readiness {
   readonly ready: boolean;
   /** What is missing, each a sentence. Another node's absence is never a reason. */
@@ -111,6 +117,7 @@ export interface MetricSample {
   readonly labels?: Readonly<Record<string, string>>;
 }
 
+/** What an `InspectionEvent` tells of; also the name of the event in the stream. */
 export type InspectionEventKind =
   | 'self-up'
   | 'self-removed'
@@ -128,6 +135,7 @@ export type InspectionEventKind =
   | 'operation'
   | 'warning';
 
+/** One line of `/cluster/events`. Fields that do not apply to its kind are left out. */
 export interface InspectionEvent {
   readonly kind: InspectionEventKind;
   /** Wall clock, milliseconds, for people. */
@@ -151,6 +159,7 @@ export type MoveOutcome =
   | { readonly kind: 'unknown-singleton' }
   | { readonly kind: 'refused'; readonly message: string; readonly hint: string };
 
+/** What the HTTP app shows and operates: a node, or something that looks like one. */
 export interface ClusterInspection {
   readonly environment: Pick<Environment, 'clock' | 'timers' | 'log'>;
   /** Bearer token for operations; undefined switches them off. */

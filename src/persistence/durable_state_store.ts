@@ -1,6 +1,7 @@
 /** The contract of stores that keep the latest state only, with a revision that counts its writes. */
 import type { Claim, Writer } from './writer.ts';
 
+/** A stored state, as `DurableStateStore.load` gives it. */
 export interface DurableState {
   readonly value: unknown;
   /** 1 for the first write. */

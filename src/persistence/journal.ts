@@ -13,6 +13,7 @@ export interface NewEvent {
   readonly version?: number;
 }
 
+/** An event as the journal keeps it. Sequence numbers of an id begin at 1 and have no gaps. */
 export interface StoredEvent {
   readonly persistenceId: string;
   readonly sequenceNr: number;
@@ -24,6 +25,7 @@ export interface StoredEvent {
   readonly uid: string;
 }
 
+/** A `StoredEvent` found by one of its tags. */
 export interface TaggedEvent extends StoredEvent {
   /** Its place among all events of the journal; only the journal that gave it can read it. */
   readonly offset: string;

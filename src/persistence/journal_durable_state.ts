@@ -12,6 +12,7 @@ import type { Claim, Writer } from './writer.ts';
 /** Superseded states of one id that may wait for their deletion. */
 const keptStates = 16;
 
+/** Durable states in any `Journal`: of each id the latest event is the state, earlier ones are deleted. */
 export class JournalDurableState implements DurableStateStore {
   readonly #journal: Journal;
 

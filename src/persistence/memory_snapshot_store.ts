@@ -10,6 +10,7 @@ interface Kept {
   readonly bytes: Uint8Array;
 }
 
+/** Snapshots in the memory of this process, for tests and for what a restart may forget. */
 export class MemorySnapshotStore implements SnapshotStore {
   readonly #codec: Codec;
   readonly #keepN: number;

@@ -1,6 +1,7 @@
 /** When snapshots are taken, and what is deleted after one. */
 import { checkOptions, OptionsError, rules } from '../actor/options.ts';
 
+/** When a persistent actor takes snapshots, and what it deletes then. `everyNEvents` and `neverSnapshot` make one. */
 export interface SnapshotPolicy {
   /** After a command that wrote events: is it time? `lastSnapshot` is 0 while there is none. */
   due(sequenceNr: number, lastSnapshot: number): boolean;
@@ -10,6 +11,7 @@ export interface SnapshotPolicy {
   readonly deleteEvents: boolean;
 }
 
+/** What is kept after a new snapshot. */
 export interface RetentionOptions {
   /** Default 0: as the store does. */
   readonly keepSnapshots?: number;

@@ -1,5 +1,6 @@
 /** The contract of snapshot stores: states as of a sequence number, so that recovery need not replay everything. */
 
+/** A state as of one event. */
 export interface Snapshot {
   /** The last event that is part of the state. */
   readonly sequenceNr: number;
@@ -14,6 +15,7 @@ export interface SnapshotDamage {
   readonly detail: string;
 }
 
+/** Options that all snapshot stores have. */
 export interface SnapshotStoreOptions {
   /** How many of the newest snapshots of an id are kept; 0 for all. Default 0 in memory, 3 elsewhere. */
   readonly keepN?: number;

@@ -7,6 +7,10 @@ import type { Journal } from './journal.ts';
 import type { SnapshotStore } from './snapshot_store.ts';
 import type { Writer } from './writer.ts';
 
+/**
+ * The stores of a system. An actor that needs one that is missing fails to start, and the error
+ * says which.
+ */
 export interface PersistenceStores {
   readonly journal?: Journal;
   /** Without one there are no snapshots. */
@@ -19,6 +23,7 @@ const extension = 'persistence';
 /** What a layer that knows the cluster puts into the system's extensions under this name: gives uid and cluster id. */
 export const writerIdentityExtension = 'writer-identity';
 
+/** Names this process and its cluster when a store is claimed. */
 export type WriterIdentity = () => { readonly uid: string; readonly clusterId: string | undefined };
 
 /**

@@ -5,6 +5,7 @@
 import { FencedError } from '../actor/errors.ts';
 import { OptionsError, rules } from '../actor/options.ts';
 
+/** Who writes: the instance of a singleton that claims an id. A later one shuts out the earlier ones. */
 export interface Writer {
   /** Grows with each instance within one cluster. */
   readonly epoch: number;
@@ -57,6 +58,7 @@ export function checkFence(persistenceId: string, held: HeldClaim | undefined, w
   }
 }
 
+/** The error of a writer that another claim has shut out. */
 export function fencedBy(persistenceId: string, writer: Writer, held: HeldClaim): FencedError {
   return new FencedError(
     `epoch ${writer.epoch} of ${writer.uid} may not write '${persistenceId}': it is claimed by epoch ${held.epoch} of ${held.uid}`,

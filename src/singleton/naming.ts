@@ -15,6 +15,10 @@ export type SingletonClass<T> = (abstract new (...args: never[]) => Actor<T>) & 
 /** One that needs no constructor arguments, so that no factory is needed. */
 export type SimpleSingletonClass<T> = (new () => Actor<T>) & { readonly singleton: SingletonKey<T> };
 
+/**
+ * The three ways to say which singleton is meant: its class, its key, or its name. Only the first two know the type of
+ * its messages.
+ */
 export type SingletonName<T> = SingletonClass<T> | SingletonKey<T> | string;
 
 /** Brings the calling shapes of `start` into one. */

@@ -20,6 +20,7 @@ import { differing, type ResolvedStart, resolveStart, type StartOptionsInput } f
 
 export { type RegistryOptions, SingletonStateError } from './singleton_set.ts';
 
+/** `cluster.singleton`: starts, finds, moves and stops singletons. */
 export class SingletonRegistry {
   readonly #system: ActorSystem;
   #node: MembershipNode;

@@ -1,6 +1,7 @@
 /** Why a spawn did not succeed: a closed union, the same whether it was decided here or on another node. */
 import { flagOf, proseOf, textOf } from '../cluster/wire_checks.ts';
 
+/** Why a singleton could not be spawned, as it travels between nodes. */
 export type SpawnErrorCode =
   | 'cluster-disabled'
   | 'singleton-already-exists'
@@ -52,6 +53,7 @@ export class SpawnTimeoutError extends SpawnError {
   override readonly name = 'SpawnTimeoutError';
 }
 
+/** The error for `code`, of the class that belongs to it. */
 export function spawnError(code: SpawnErrorCode, message: string): SpawnError {
   switch (code) {
     case 'cluster-disabled':
@@ -94,6 +96,10 @@ export function errorFields(error: SpawnError): readonly unknown[] {
   return [error.code, error.message, error.retryable];
 }
 
+/**
+ * The error that another node sent.
+ * @throws WireError
+ */
 export function readError(fields: readonly unknown[]): SpawnError {
   const code = textOf(fields[0], 64, 'error code');
   const message = proseOf(fields[1], 1_024, 'error message');

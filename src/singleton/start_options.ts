@@ -10,6 +10,7 @@ import type { DeliveryMode, OverflowPolicy } from './sender_stream.ts';
 
 export type LocalMessages = 'shared' | 'copied';
 
+/** Options of `cluster.singleton.start` as a plain object; `StartSingletonOptions` builds the same. */
 export interface StartSingletonSettings<T = unknown> {
   /** Name of the singleton. Required, unless a class or key says it. */
   readonly typeName?: string;

@@ -7,6 +7,7 @@ import { parseSchedule, type Schedule, type TaskSchedule } from './schedule.ts';
 import type { StartSingletonSettings } from './start_options.ts';
 import type { WarmHandOver } from './warm_hand_over.ts';
 
+/** What one run of a `singletonTask` is told. */
 export interface TaskRun {
   /** When it was due, wall clock, milliseconds: the same on every node, so that it can name the run. */
   readonly dueAt: number;

@@ -8,6 +8,7 @@ import type { SimProcess } from './sim_process.ts';
 import { simulatedNode } from './simulated_node.ts';
 import { SimulationError, type World } from './sim_world.ts';
 
+/** A program of your own for the simulator, in terms of `Cluster`. */
 export interface ClusterScene {
   /** In reports. Default 'cluster'. */
   readonly name?: string;

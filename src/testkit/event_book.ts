@@ -18,6 +18,10 @@ interface Book {
   lastRank: readonly [epoch: number, order: number];
 }
 
+/**
+ * Accounts for the events that persistent actors of a simulation wrote, and ends the run when a recovery misses one
+ * that was acknowledged.
+ */
 export class EventBook {
   readonly statistics = { eventsWanted: 0, eventsAcknowledged: 0, recoveries: 0, staleRecoveries: 0 };
   readonly #world: World;

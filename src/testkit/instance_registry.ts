@@ -19,6 +19,7 @@
 import type { SimProcess } from './sim_process.ts';
 import { SimulationError, type World } from './sim_world.ts';
 
+/** One instance of a singleton in a simulation. */
 export interface Instance {
   readonly singleton: string;
   readonly process: SimProcess;
@@ -40,6 +41,10 @@ export interface LeaseRules {
   readonly epochsGrow: () => boolean;
 }
 
+/**
+ * Keeps count of the instances of a simulation, and ends the run when two of one singleton handle messages at once or
+ * an epoch goes back.
+ */
 export class InstanceRegistry {
   readonly statistics = { instances: 0, handled: 0, frozenHandlers: 0, hostedAnyway: 0, forks: 0 };
   #world: World;

@@ -4,6 +4,7 @@
  */
 import { SimulationError, type World } from './sim_world.ts';
 
+/** A message that a `Ledger` accounts for. */
 export interface LedgerMessage {
   readonly stream: string;
   readonly seq: number;
@@ -18,6 +19,7 @@ export function singletonOf(stream: string): string {
   return stream.slice(stream.indexOf('>') + 1);
 }
 
+/** The account of one sender. */
 export interface LedgerStream {
   readonly name: string;
   told: number;
@@ -27,6 +29,7 @@ export interface LedgerStream {
   lastHandled: number;
 }
 
+/** What a sender's messages are held to. */
 export interface LedgerPolicy {
   /** A message may be handled twice only after a crash and only when the singleton asks for it. */
   readonly atLeastOnce: boolean;
@@ -41,6 +44,7 @@ export interface LedgerPolicy {
   readonly sidesLive?: boolean;
 }
 
+/** Accounts for every message of a simulation, and ends the run when one is lost, doubled or out of order. */
 export class Ledger {
   readonly statistics = { told: 0, processed: 0, deadLettered: 0, outcomeUnknown: 0, repeated: 0 };
   #world: World;

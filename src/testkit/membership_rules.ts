@@ -16,6 +16,7 @@ interface Observed {
   readonly statuses: Map<string, MemberStatus>;
 }
 
+/** Holds the views of simulated nodes to the rules of membership, and ends the run when one is broken. */
 export class MembershipRules {
   #nodes = new Map<object, Observed>();
   /** uid → up number, over all nodes. */
@@ -130,6 +131,7 @@ function broken(rule: string, node: string, what: string): never {
   throw new SimulationError(rule, `${node}: ${what}`);
 }
 
+/** What one node sees, for `MembershipRules`. */
 export interface NodeView {
   readonly name: string;
   readonly uid: string;

@@ -5,6 +5,7 @@
  */
 import type { Random } from '../actor/environment.ts';
 
+/** Seeded randomness, the same on every runtime. */
 export class Prng implements Random {
   #a: number;
   #b: number;

@@ -8,6 +8,7 @@ import * as plans from './fault_plans.ts';
 import { disks } from './disk_plans.ts';
 import { amnesia, leases } from './lease_plans.ts';
 
+/** A kind of simulated weather: how many hosts, how they are connected, and what goes wrong when. */
 export interface Profile {
   readonly name: string;
   readonly description: string;
@@ -38,6 +39,7 @@ export interface Profile {
   readonly plan: (context: PlanContext) => Fault[];
 }
 
+/** What a profile draws its faults from. */
 export interface PlanContext {
   readonly random: Prng;
   readonly nodes: readonly string[];
@@ -67,12 +69,17 @@ export function registerProfile(profile: Profile): void {
   registry.set(profile.name, profile);
 }
 
+/**
+ * The profile of that name.
+ * @throws RangeError that lists the names there are
+ */
 export function profileNamed(name: string): Profile {
   const profile = registry.get(name);
   if (profile === undefined) throw new RangeError(`profile ${name} is unknown; there are ${profileNames().join(', ')}`);
   return profile;
 }
 
+/** The names of all profiles. */
 export function profileNames(): string[] {
   return [...registry.keys()];
 }

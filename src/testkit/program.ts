@@ -4,6 +4,7 @@ import type { Profile } from './profiles.ts';
 import type { SimProcess } from './sim_process.ts';
 import type { World } from './sim_world.ts';
 
+/** What a program gets for one run. */
 export interface RunContext {
   readonly world: World;
   readonly profile: Profile;
@@ -13,6 +14,7 @@ export interface RunContext {
   readonly addresses: readonly string[];
 }
 
+/** What runs on the hosts of a simulation. */
 export interface Program {
   readonly name: string;
   /** See `WorldOptions.drain`; default `always`. */
@@ -21,6 +23,7 @@ export interface Program {
   create(context: RunContext): ProgramRun;
 }
 
+/** A program in one run. */
 export interface ProgramRun {
   /** Starts the program in a fresh process. A rejected promise ends the run. */
   boot(process: SimProcess): void | Promise<void>;

@@ -14,6 +14,7 @@ const programs: readonly Program[] = [
   membershipProgram,
 ];
 
+/** The names of all programs that come with the simulator. */
 export function programNames(): string[] {
   return programs.map((program) => program.name);
 }

@@ -3,6 +3,7 @@ import type { Fault } from './fault.ts';
 import type { Program } from './program.ts';
 import { type Plan, runPlan, type SimulationResult } from './simulate.ts';
 
+/** What came of shrinking a failing run. */
 export interface ShrinkResult {
   /** The shortest failing run that was found. */
   readonly result: SimulationResult;

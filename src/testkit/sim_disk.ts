@@ -30,6 +30,7 @@ type Mishap = 'full' | 'broken' | 'killed' | undefined;
 
 type Perform = <T>(operation: Operation, path: string, carryOut: (mishap: Mishap) => T) => Promise<T>;
 
+/** A simulated disk that forgets what was not synced when the power fails, tears writes, and fails on demand. */
 export class SimDisk {
   readonly statistics = { diskFaults: 0, powerLosses: 0, tornWrites: 0 };
   readonly #world: World;

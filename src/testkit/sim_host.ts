@@ -5,6 +5,7 @@ import type { SimProcess } from './sim_process.ts';
 /** Starts the program under test in a fresh process. */
 export type Boot = (process: SimProcess) => void | Promise<void>;
 
+/** A simulated machine: it runs one process at a time, and keeps its address over restarts. */
 export class SimHost {
   readonly index: number;
   readonly name: string;

@@ -11,6 +11,7 @@ import type { ExitKind, SimProcess } from './sim_process.ts';
 import type { SimTransport } from './sim_transport.ts';
 import type { World } from './sim_world.ts';
 
+/** Options of a simulated network. */
 export interface NetworkOptions {
   /** Default: `lan`. */
   readonly delays: DelayProfile;

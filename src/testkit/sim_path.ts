@@ -11,6 +11,7 @@ export interface DelayProfile {
   readonly retransmitMs: number;
 }
 
+/** How fast and how lossy simulated paths are, by name. Milliseconds; the rate is a fraction of packets. */
 export const delayProfiles = {
   loopback: { baseMs: [0.03, 0.15], jitterMs: 0.4, lossRate: 0, retransmitMs: 200 },
   lan: { baseMs: [0.1, 1], jitterMs: 2, lossRate: 0.0005, retransmitMs: 200 },

@@ -15,6 +15,7 @@ const turnMs = 0.01;
 /** Keeps a timer from firing a rounding error before its deadline. */
 const timerSlackMs = 1e-6;
 
+/** One life of a simulated process, with clock, timers, randomness and log of its own. */
 export class SimProcess {
   readonly world: World;
   readonly host: SimHost;

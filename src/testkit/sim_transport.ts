@@ -20,6 +20,7 @@ import { protocolVersion } from '../transport/protocol.ts';
 import { SimEnd } from './sim_connection.ts';
 import type { SimProcess } from './sim_process.ts';
 
+/** Options of a `SimTransport`. */
 export interface SimTransportOptions {
   readonly uid: string;
   readonly clusterName: string;
@@ -34,6 +35,7 @@ export interface SimTransportOptions {
   readonly seedAnswer?: () => SeedAnswer | undefined;
 }
 
+/** The transport of a node in a simulated world. */
 export class SimTransport implements Transport {
   readonly process: SimProcess;
   readonly identity: PeerIdentity;

@@ -28,6 +28,7 @@ export class SimulationError extends Error {
 /** Events without the clock moving by a millisecond, after which a run is called a livelock. */
 const livelockEvents = 200_000;
 
+/** A simulated world: hosts, processes and a network on one virtual clock. Equal seeds give equal runs. */
 export class World {
   readonly seed: string;
   readonly options: { readonly driftPpm: number; readonly timerLatenessMs: number };

@@ -9,6 +9,7 @@ import { SimulationError, World } from './sim_world.ts';
 import { showValue } from './values.ts';
 import type { TraceEntry } from './trace.ts';
 
+/** Options of `simulate`. */
 export interface SimulateOptions {
   readonly seed: string | number;
   readonly program: Program;
@@ -45,6 +46,7 @@ export interface Plan {
   readonly settleWithinMs: number;
 }
 
+/** The rule that a run broke. */
 export interface SimulationFailure {
   readonly rule: string;
   readonly message: string;
@@ -52,6 +54,7 @@ export interface SimulationFailure {
   readonly at: number;
 }
 
+/** What came of a run. */
 export interface SimulationResult {
   readonly plan: Plan;
   readonly program: string;
@@ -71,6 +74,10 @@ export function simulate(options: SimulateOptions): Promise<SimulationResult> {
   return runPlan(drawPlan(options), options.program, options);
 }
 
+/**
+ * Hosts, delays and faults of a run, drawn from its seed.
+ * @throws RangeError for a profile nobody knows
+ */
 export function drawPlan(options: SimulateOptions): Plan {
   const profile = typeof options.profile === 'object' ? options.profile : profileNamed(options.profile ?? 'mixed');
   const seed = String(options.seed);
@@ -95,6 +102,7 @@ export function drawPlan(options: SimulateOptions): Plan {
   return { seed, profile, hosts, delays, faults, drawn, faultsEnd, settleWithinMs: options.settleWithinMs ?? 60_000 };
 }
 
+/** Runs one plan to its end. A broken rule is in the result; nothing is thrown for it. */
 export async function runPlan(
   plan: Plan,
   program: Program,

@@ -22,6 +22,7 @@ export interface Received<T> {
 /** How long an expectation waits, in milliseconds of the system's clock. */
 export const defaultWithinMs = 1_000;
 
+/** An actor that notes what it gets, with methods that wait for it and say what came instead. */
 export class TestProbe<T = unknown> {
   readonly ref: ActorRef<T>;
   readonly name: string;

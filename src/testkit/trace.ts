@@ -3,6 +3,7 @@
  * The hash mixes like MurmurHash3's 32-bit body, in two lanes with different constants.
  */
 
+/** One thing that happened in a run. */
 export interface TraceEntry {
   readonly time: number;
   readonly node: string;
@@ -13,6 +14,7 @@ export interface TraceEntry {
 
 const scratch = new DataView(new ArrayBuffer(8));
 
+/** What happened in a run: a hash over everything, and the last entries of each node. */
 export class Trace {
   #high = 0x6a09e667;
   #low = 0xbb67ae85;
@@ -105,6 +107,7 @@ interface Ring {
   next: number;
 }
 
+/** One line of a trace, for people. */
 export function formatEntry(entry: TraceEntry): string {
   let detail: string;
   try {

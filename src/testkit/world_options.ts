@@ -2,8 +2,10 @@
 import type { LogLevel } from '../actor/environment.ts';
 import type { HealMode, NetworkOptions } from './sim_network.ts';
 
+/** What a process that wakes up runs first. */
 export type ResumeOrder = 'due' | 'timers-first' | 'io-first';
 
+/** How a simulated process stands still. */
 export interface PauseOptions {
   readonly forMs?: number;
   /** What runs first after waking: what was due first (default), all timers, or all that sockets hold. */
@@ -12,12 +14,14 @@ export interface PauseOptions {
   readonly clockStops?: boolean;
 }
 
+/** How a simulated process crashes. */
 export interface CrashOptions {
   /** The machine goes silent instead of resetting its connections. */
   readonly power?: boolean;
   readonly restartAfterMs?: number;
 }
 
+/** How two groups of hosts are cut off from each other. */
 export interface PartitionOptions {
   /** Only packets from the first group to the second vanish. */
   readonly oneWay?: boolean;
@@ -28,6 +32,7 @@ export interface PartitionOptions {
   readonly heal?: HealMode;
 }
 
+/** Options of a `World`. Only the seed is required. */
 export interface WorldOptions {
   readonly seed: string | number;
   /** Clock rates differ from true time by at most this many parts per million. Default 200. */

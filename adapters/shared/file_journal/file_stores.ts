@@ -13,6 +13,7 @@ import {
 import { realLockWorld } from './lock_world.ts';
 import { nodeFileSystem } from './node_file_system.ts';
 
+/** Options of `openFileStores`. All fields are optional. */
 export interface FileStoresOptions extends PureOptions {
   /** For tests. Default: the real ones. */
   readonly system?: FileSystem;

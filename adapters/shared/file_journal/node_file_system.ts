@@ -81,6 +81,7 @@ class RealHandle implements FileHandle {
   }
 }
 
+/** The files of the machine, by `node:fs`, which Bun, Deno and Node all have. Every error names the path. */
 export const nodeFileSystem: FileSystem = {
   makeDirectory(path) {
     return attempt('make', path, async () => {

@@ -3,6 +3,7 @@ import type { LeaseFactory } from '../../coordination/lease.ts';
 import type { Member } from '../member.ts';
 import type { Timing } from '../timing.ts';
 
+/** What one side of a split knows of it. */
 export interface SplitSituation {
   /** Every member that is not removed, in age order, those already `down` included. */
   readonly members: readonly Member[];
@@ -50,6 +51,7 @@ export interface ClaimTimes {
   readonly ttlMs: number;
 }
 
+/** Decides, from one side of a split, who goes on. Give an instance to `ClusterOptions.downing`. */
 export interface DowningStrategy {
   readonly name: string;
   /** Plain values that all nodes must agree on; part of the join fingerprint. */

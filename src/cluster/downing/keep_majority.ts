@@ -5,6 +5,7 @@ import type { DowningDecision, DowningStrategy, SplitSituation } from './contrac
 import { roleRule } from './rules.ts';
 import { counts, decideBy, holdsAll, weigh, withRole } from './weigh.ts';
 
+/** Options of `KeepMajority`. */
 export interface KeepMajorityOptions {
   /** Only members with this role count. Default: all. */
   readonly role?: string;

@@ -4,6 +4,7 @@ import type { DowningDecision, DowningStrategy, SplitSituation } from './contrac
 import { roleRule } from './rules.ts';
 import { counts, decideBy, holdsAll, mayCount, mayGo, withRole } from './weigh.ts';
 
+/** Options of `KeepOldest`. */
 export interface KeepOldestOptions {
   /**
    * The oldest member goes when it is cut off from all others and there are at least two of them, and they stay: so a

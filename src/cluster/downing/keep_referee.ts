@@ -5,6 +5,7 @@ import type { DowningDecision, DowningStrategy, SplitSituation } from './contrac
 import { addressRule, quorumRule } from './rules.ts';
 import { counts, decideBy, holdsAll, mayGo, weigh } from './weigh.ts';
 
+/** Options of `KeepReferee`. */
 export interface KeepRefereeOptions {
   /** `host:port` that the referee advertises. */
   readonly refereeAddress: Address;

@@ -7,6 +7,7 @@ import type { ClaimTimes, DowningDecision, DowningStrategy, SplitArbiter, SplitS
 import { roleRule } from './rules.ts';
 import { counts, decideBy, weigh, withRole } from './weigh.ts';
 
+/** Options of `LeaseMajority`. */
 export interface LeaseMajorityOptions {
   /** `EtcdLease.factory({ endpoints })` and so on; not the quorum lease, whose voters are the members themselves. */
   readonly lease: LeaseFactory;

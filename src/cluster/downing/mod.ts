@@ -26,8 +26,10 @@ export { StaticQuorum, type StaticQuorumOptions } from './static_quorum.ts';
 
 /** Strategies that need no parameters can be given by name. */
 export const downingNames = ['keep-majority', 'keep-oldest', 'down-all', 'manual'] as const;
+/** A strategy with its default options, by name; `manual` for none. */
 export type DowningName = typeof downingNames[number];
 
+/** What `ClusterOptions.downing` takes. */
 export type DowningOption = DowningName | DowningStrategy | DowningProvider;
 
 /** Something that can be used as `downing`, by its shape. */

@@ -5,6 +5,7 @@ import type { Member } from '../member.ts';
 import type { DowningDecision, DowningStrategy, SplitSituation } from './contract.ts';
 import { holdsAll } from './weigh.ts';
 
+/** What a `DowningProvider` decides from. */
 export interface DowningQuestion {
   /** Every member that is not removed, in age order, those already `down` included. */
   readonly allMembers: readonly Member[];
@@ -13,6 +14,7 @@ export interface DowningQuestion {
   readonly self: Member;
 }
 
+/** A downing strategy of your own in one function over addresses; `DowningStrategy` can do more. */
 export interface DowningProvider {
   /**
    * The addresses to mark down, with those of one's own side when it loses; empty for no decision yet. Synchronous, and

@@ -4,6 +4,7 @@ import type { DowningDecision, DowningStrategy, SplitSituation } from './contrac
 import { quorumRule, roleRule } from './rules.ts';
 import { counts, decideBy, holdsAll, mayCount, weigh, withRole } from './weigh.ts';
 
+/** Options of `StaticQuorum`. */
 export interface StaticQuorumOptions {
   /** How many members that count a side needs. Must be more than half of the most members there will ever be. */
   readonly quorumSize: number;

@@ -8,6 +8,7 @@ import { decodeManifest, encodeManifest, manifestEpoch, manifestName, segmentNam
 import { decodeRecord } from './record.ts';
 import { scanSegment } from './segment_format.ts';
 
+/** What `checkJournal` found in one log. */
 export interface JournalReport {
   /** Of the logs: `journal` for events, `state` for durable states. */
   readonly log: 'journal' | 'state';
@@ -22,6 +23,7 @@ export interface JournalReport {
   readonly wouldDrop: Drop | undefined;
 }
 
+/** What a repair gives up. */
 export interface Drop {
   readonly path: string;
   /** Everything from here on in this file goes. */

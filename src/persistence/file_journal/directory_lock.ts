@@ -25,6 +25,7 @@ export interface LockWorld {
   isHeld?(path: string): Promise<boolean | undefined>;
 }
 
+/** The process that has a directory. */
 export interface LockOwner {
   readonly host: string;
   readonly pid: number;

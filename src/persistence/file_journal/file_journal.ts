@@ -27,6 +27,7 @@ import { type CutTail, loadLog, LogFiles } from './log_files.ts';
 import { LogReader } from './log_reader.ts';
 import { encodeRecord, type EventBytes, type LogRecord } from './record.ts';
 
+/** Options of `FileJournal.open`. */
 export interface FileJournalOptions {
   readonly system: FileSystem;
   readonly directory: string;
@@ -65,6 +66,10 @@ interface Staged {
 
 const payloadCodec = new Codec({ maxBytes: limits.appendBytes });
 
+/**
+ * A journal in the files of one directory: what `append` has acknowledged survives a crash and a loss of power. For the
+ * processes of one machine, one at a time.
+ */
 export class FileJournal implements Journal {
   /** What opening it has cut off: the remains of writes that nobody was told of. */
   readonly cut: readonly CutTail[];

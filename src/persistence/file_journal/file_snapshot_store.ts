@@ -14,6 +14,7 @@ import { crc32 } from '../../wire/crc32.ts';
 import { ByteReader, ByteWriter } from './bytes.ts';
 import { type FileSystem, readListed, replaceFile } from './file_system.ts';
 
+/** Options of `FileSnapshotStore.open`. */
 export interface FileSnapshotStoreOptions extends SnapshotStoreOptions {
   readonly system: FileSystem;
   readonly directory: string;
@@ -28,6 +29,7 @@ const snapshotFormat = 1;
 const stateCodec = new Codec({ maxBytes: limits.snapshotBytes });
 const namePattern = /^(\d{16})\.snap$/;
 
+/** Snapshots as files, each written beside the old one and put in its place by a rename. */
 export class FileSnapshotStore implements SnapshotStore {
   readonly #options: FileSnapshotStoreOptions;
   readonly #codec: Codec;

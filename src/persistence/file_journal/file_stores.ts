@@ -8,6 +8,7 @@ import { FileSnapshotStore } from './file_snapshot_store.ts';
 import type { FileSystem } from './file_system.ts';
 import { manifestEpoch } from './manifest.ts';
 
+/** Options of stores in a directory. All fields are optional. */
 export interface FileStoresOptions {
   /** Snapshots kept for each id; 0 for all. Default 3. */
   readonly keepSnapshots?: number;
@@ -25,6 +26,7 @@ export interface FileWorld {
   readonly lockWorld: LockWorld;
 }
 
+/** The three stores of one directory, which belongs to this process until `close`. */
 export interface FileStores {
   readonly journal: FileJournal;
   readonly snapshots: FileSnapshotStore;

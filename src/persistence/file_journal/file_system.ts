@@ -1,6 +1,7 @@
 /** What the file stores need of a file system, so that tests can give them one that fails and crashes. */
 import { StorageError } from '../errors.ts';
 
+/** An open file. */
 export interface FileHandle {
   size(): Promise<number>;
   /** Bytes read into `target`; fewer than it holds only at the end of the file. */
