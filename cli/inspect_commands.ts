@@ -5,7 +5,8 @@ import { followEvents, type StreamEvent } from './event_stream.ts';
 import { CliError, type ExitCode, exitCodes } from './exit_codes.ts';
 import { type ClusterStatus, type Expectations, unmet } from './expectations.ts';
 import type { CountRule } from './flag_values.ts';
-import { type Cell, type Colour, durationText, paint, plain, table } from './output.ts';
+import { type Cell, type Colour, durationText, paint, table } from './output.ts';
+import { plain } from '../src/http/text_table.ts';
 
 export async function status(context: CommandContext): Promise<ExitCode> {
   const expected: Expectations = {

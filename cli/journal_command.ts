@@ -3,7 +3,8 @@ import { existsSync } from 'node:fs';
 import { checkJournal, type Drop, type JournalReport, repairJournal } from '../adapters/shared/file_journal/mod.ts';
 import { type CommandContext, flag } from './context.ts';
 import { CliError, type ExitCode, exitCodes } from './exit_codes.ts';
-import { paint, plain } from './output.ts';
+import { paint } from './output.ts';
+import { plain } from '../src/http/text_table.ts';
 
 export async function journalCheck(context: CommandContext): Promise<ExitCode> {
   const directory = context.operands[0] ?? '';

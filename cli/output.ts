@@ -1,4 +1,5 @@
 /** What the commands print with: tables, colours where they belong, progress on the error output. */
+import { plain } from '../src/http/text_table.ts';
 
 export interface Terminal {
   /** One line (or several) of the result. */
@@ -77,11 +78,6 @@ export function table(
       return paint(text, colour, colours) + (last ? '' : ' '.repeat((widths[column] ?? 0) - text.length));
     }).join('  ').trimEnd()
   ).join('\n');
-}
-
-export function plain(text: string): string {
-  // deno-lint-ignore no-control-regex
-  return text.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]/g, '?');
 }
 
 export function durationText(ms: number): string {

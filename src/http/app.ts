@@ -9,6 +9,7 @@ import { internalProblem, isProblem, type Problem, refuse, unknownPath, wrongMet
 import { authorize, checkToken } from './authorization.ts';
 import { EventFeed } from './event_feed.ts';
 import { exposition, expositionType } from './exposition.ts';
+import { answer, formatOf, membersText, metricsJson, singletonsText } from './formats.ts';
 import type { ClusterInspection } from './inspection.ts';
 import { listSamples } from './metrics.ts';
 import { addOperations, noSuchSingleton, operationPaths } from './operations.ts';
@@ -44,17 +45,24 @@ export function createApp(inspection: ClusterInspection): Hono {
   addSeed(app, inspection);
   addReports(app, inspection);
   app.get('/cluster/events', (context) => {
-    const replay = replayCount(context.req.query('replay'));
+    const format = formatOf(context, ['stream', 'json']);
+    if (typeof format === 'object') return refuse(context, format);
+    const replay = replayCount(context.req.query('replay'), format === 'json' ? limits.httpEventsKept : 0);
     if (replay === undefined) return refuse(context, badReplay);
-    const answer = feed.open({
+    if (format === 'json') return fresh(context, { events: feed.latest(replay) });
+    const stream = feed.open({
       lastEventId: context.req.header('last-event-id'),
       replay,
       signal: context.req.raw.signal,
     });
-    return isProblem(answer) ? refuse(context, answer) : answer;
+    return isProblem(stream) ? refuse(context, stream) : stream;
   });
   app.get('/metrics', (context) => {
-    return context.body(exposition(listSamples(inspection, feed)), 200, { 'content-type': expositionType });
+    const format = formatOf(context, ['text', 'json']);
+    if (typeof format === 'object') return refuse(context, format);
+    const samples = listSamples(inspection, feed);
+    if (format === 'json') return fresh(context, metricsJson(samples));
+    return context.body(exposition(samples), 200, { 'content-type': expositionType });
   });
   app.get('/', async (context) => context.body(pageMarkup, 200, await pageHeaders()));
   addOperations(app, inspection);
@@ -112,13 +120,22 @@ function describeMargins(timing: Readonly<Record<string, number>>): Readonly<Rec
 }
 
 function addReports(app: Hono, inspection: ClusterInspection): void {
-  app.get('/cluster/members', (context) => fresh(context, inspection.members()));
-  app.get('/cluster/leader', (context) => fresh(context, { leader: inspection.members().leader }));
-  app.get('/cluster/singletons', (context) => fresh(context, { singletons: inspection.singletons() }));
+  app.get('/cluster/members', (context) => {
+    const report = inspection.members();
+    return answer(context, report, () => membersText(report));
+  });
+  app.get('/cluster/leader', (context) => {
+    const { leader } = inspection.members();
+    return answer(context, { leader }, () => leader === null ? '' : `${leader}\n`);
+  });
+  app.get('/cluster/singletons', (context) => {
+    const singletons = inspection.singletons();
+    return answer(context, { singletons }, () => singletonsText(singletons));
+  });
   app.get('/cluster/singletons/:name', (context) => {
     const name = context.req.param('name');
     const detail = inspection.singleton(name);
-    return detail === undefined ? refuse(context, noSuchSingleton(name)) : fresh(context, detail);
+    return detail === undefined ? refuse(context, noSuchSingleton(name)) : answer(context, detail);
   });
 }
 
@@ -130,12 +147,13 @@ const badReplay: Problem = {
   status: 400,
   code: 'bad-request',
   message: 'replay must be a whole number from 0 to 999999.',
-  hint: 'It is how many of the latest events come first, such as ?replay=100; without it, none.',
+  hint:
+    'It is how many of the latest events come first, such as ?replay=100; without it none, or with ?format=json all.',
 };
 
 /** Undefined for what is no number. */
-function replayCount(query: string | undefined): number | undefined {
-  if (query === undefined) return 0;
+function replayCount(query: string | undefined, without: number): number | undefined {
+  if (query === undefined) return without;
   return /^\d{1,6}$/.test(query) ? Math.min(Number(query), limits.httpEventsKept) : undefined;
 }
 

@@ -64,6 +64,11 @@ export class EventFeed {
     if (event.kind === 'self-removed') { for (const reader of [...this.#readers]) this.#end(reader); }
   }
 
+  /** The newest `count`, oldest first, each with the id from which a reader can go on. */
+  latest(count: number): readonly (InspectionEvent & { readonly id: string })[] {
+    return this.#log.latest(count).map(({ id, event }) => ({ id, ...event }));
+  }
+
   open(request: FeedRequest): Response | Problem {
     if (this.#readers.size >= limits.httpEventClients) {
       this.#refused += 1;
