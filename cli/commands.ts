@@ -117,6 +117,11 @@ export const commands: readonly CommandSpec[] = [
       { name: 'nodes', value: 'N', read: readCount, about: 'number of nodes (default: drawn from the seed)' },
       { name: 'seconds', value: 'N', read: readCount, about: 'virtual length of the fault phase' },
       { name: 'faults', value: 'A,B', read: readText, about: 'only these of the drawn faults, or none: a replay' },
+      { name: 'first', value: 'N', read: readCount, about: 'where --minutes begins (default: 1)' },
+      { name: 'first-failure', about: 'no more runs after one that failed' },
+      { name: 'no-shrink', about: 'reports a failing run as it was, without looking for a shorter one' },
+      { name: 'hashes', about: 'one line per run: seed, profile, hash and outcome, to compare runtimes' },
+      { name: 'verbose', about: 'every event of every run' },
     ],
   },
   {

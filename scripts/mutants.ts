@@ -57,7 +57,7 @@ function readChoice(): Choice {
 /** The sources with one fault in them, in a directory of their own. */
 function planted(mutant: Mutant): string {
   const copy = mkdtempSync(join(tmpdir(), 'singlet-mutant-'));
-  for (const part of ['src', 'adapters', 'scripts', 'package.json']) {
+  for (const part of ['src', 'adapters', 'cli', 'package.json']) {
     cpSync(join(root, part), join(copy, part), { recursive: true });
   }
   symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'));
@@ -73,7 +73,7 @@ async function search(mutant: Mutant, seeds: number): Promise<Finding | undefine
     let before = 0;
     for (const profile of each) {
       const share = Math.floor(seeds / each.length);
-      const command = [join(root, 'node_modules/.bin/bun'), join(copy, 'scripts/sim.ts')];
+      const command = [join(root, 'node_modules/.bin/bun'), join(copy, 'cli/singlet.ts'), 'sim'];
       command.push('--seeds', `1..${share}`, '--hashes', '--first-failure');
       if (mutant.program !== undefined) command.push('--program', mutant.program);
       if (profile !== undefined) command.push('--profile', profile);

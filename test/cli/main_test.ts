@@ -199,8 +199,17 @@ describe('what can go wrong on the way', () => {
 
 describe('without a node', () => {
   test('sim: a run, and wrong choices', async () => {
-    const run = await runCli(['sim', '--seed', '1', '--nodes', '2', '--seconds', '1', '--profile', 'calm', '--json']);
-    assertEquals(run.code === exitCodes.done || run.err.includes('profile'), true, run.err);
+    const small = ['--nodes', '2', '--seconds', '1', '--profile', 'calm'];
+    const { code, out } = await runCli(['sim', '--seed', '1', ...small, '--json']);
+    assertEquals(code, exitCodes.done);
+    const [run, sum] = out.trim().split('\n').map((line) => JSON.parse(line));
+    assertEquals([run.seed, sum.runs, sum.failed], ['1', 1, []]);
+    const hashes = await runCli(['sim', '--seeds', '1..2', ...small, '--hashes']);
+    assertEquals(hashes.out.split('\n')[0], `1 calm ${run.hash} ok`);
+    assertEquals(hashes.out.trim().split('\n').length, 2);
+    const text = await runCli(['sim', '--seed', '1', ...small]);
+    assertStringIncludes(text.out, 'seeds 1..1 of singletons: 1 runs, 0 failed');
+    assertStringIncludes(text.out, 'settled ');
     for (
       const args of [['--profile', 'x'], ['--program', 'x'], ['--seeds', '5..1'], ['--faults', 'a'], [
         '--seed',

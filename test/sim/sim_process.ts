@@ -1,4 +1,4 @@
-/** Runs `scripts/sim.ts` in processes of their own, as many at a time as there are processors. */
+/** Runs `singlet sim` in processes of their own, as many at a time as there are processors. */
 import { existsSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
@@ -26,7 +26,7 @@ export async function runSim(runtime: SimRuntime, args: readonly string[], timeo
   if (running < parallel) running += 1;
   else await new Promise<void>((resolve) => void waiting.push(resolve));
   try {
-    return await run([...commands[runtime], 'scripts/sim.ts', ...args], { timeoutMs, echo: false });
+    return await run([...commands[runtime], 'cli/singlet.ts', 'sim', ...args], { timeoutMs, echo: false });
   } finally {
     const next = waiting.shift();
     if (next === undefined) running -= 1;
