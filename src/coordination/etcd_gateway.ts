@@ -1,7 +1,7 @@
 /** The JSON gateway of etcd v3 (POST with base64 keys, 64-bit numbers as text), over several endpoints, with log-in. */
 import type { Cancel, Environment } from '../actor/environment.ts';
 import { LeaseError } from './lease.ts';
-import { at, type HttpAnswer, type HttpMeans, readAnswer, runtimeMeans } from './http_means.ts';
+import { at, type HttpAnswer, type HttpMeans, noRedirect, readAnswer, runtimeMeans } from './http_means.ts';
 
 export interface EtcdGatewayOptions {
   readonly endpoints: readonly string[];
@@ -21,6 +21,9 @@ export class EtcdError extends LeaseError {
   }
 }
 
+/** Of what a backend says about an error. */
+const whyChars = 300;
+
 /** gRPC codes. */
 const notFound = 5;
 const unauthenticated = 16;
@@ -32,6 +35,8 @@ export class EtcdGateway {
   /** The endpoint that answered last is asked first. */
   #current = 0;
   #token: string | undefined;
+  /** Of the cluster that has answered first. Another one knows nothing of what was written there. */
+  #cluster: { readonly id: string; readonly endpoint: string } | undefined;
 
   constructor(options: EtcdGatewayOptions, environment: Environment, means: HttpMeans | undefined) {
     this.#options = options;
@@ -76,20 +81,36 @@ export class EtcdGateway {
         last = `${endpoint}: ${error instanceof Error ? error.message : String(error)}`;
         continue;
       }
-      const code = Number(at(answer.body, 'code') ?? at(answer.body, 'error', 'grpc_code') ?? 0);
-      if (answer.status === 200 && at(answer.body, 'error') === undefined) {
+      const trouble = this.#troubleWith(answer, endpoint);
+      if (trouble === undefined) {
         this.#current = index;
         return answer.body;
       }
-      if (code === notFound || answer.status === 404) return undefined;
-      const text = String(
-        at(answer.body, 'message') ?? at(answer.body, 'error', 'message') ?? at(answer.body, 'error') ?? answer.status,
-      );
-      // What is wrong with the question is wrong everywhere; an endpoint in trouble is not the only one.
-      if (answer.status < 500) throw new EtcdError(code, text);
-      last = `${endpoint}: ${text}`;
+      if (typeof trouble === 'string') {
+        last = `${endpoint}: ${trouble}`;
+        continue;
+      }
+      if (trouble.code === notFound) return undefined;
+      throw trouble;
     }
     throw new LeaseError(`etcd gave no answer (${last})`);
+  }
+
+  /** What is wrong with the question is wrong everywhere (`EtcdError`); an endpoint in trouble is not the only one. */
+  #troubleWith({ status, body }: HttpAnswer, endpoint: string): EtcdError | string | undefined {
+    const code = at(body, 'code') ?? at(body, 'error', 'grpc_code');
+    if (code !== undefined) {
+      const message = at(body, 'message') ?? at(body, 'error', 'message') ?? at(body, 'error') ?? status;
+      const text = String(message).slice(0, whyChars);
+      return status < 500 ? new EtcdError(Number(code), text) : text;
+    }
+    const cluster = at(body, 'header', 'cluster_id') ?? at(body, 'result', 'header', 'cluster_id');
+    if (status !== 200 || cluster === undefined) {
+      return `status ${status}, and nothing that etcd 3.4 or later would say`;
+    }
+    this.#cluster ??= { id: String(cluster), endpoint };
+    if (this.#cluster.id === String(cluster)) return undefined;
+    return `it belongs to another etcd cluster than ${this.#cluster.endpoint}`;
   }
 
   async #post(endpoint: string, path: string, body: unknown, signal: AbortSignal): Promise<HttpAnswer> {
@@ -102,7 +123,7 @@ export class EtcdGateway {
     try {
       const headers: Record<string, string> = { 'content-type': 'application/json' };
       if (this.#token !== undefined) headers['authorization'] = this.#token;
-      const init = { method: 'POST', headers, body: JSON.stringify(body), signal: abort.signal };
+      const init = { method: 'POST', headers, body: JSON.stringify(body), signal: abort.signal, ...noRedirect };
       return await readAnswer(await this.#means.fetch(endpoint + path, init, ca === undefined ? undefined : { ca }));
     } catch (error) {
       if (abort.signal.aborted) throw new Error(`no answer within ${endpointTimeoutMs} ms`);

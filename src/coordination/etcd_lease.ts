@@ -91,7 +91,7 @@ export class EtcdLeaseStore implements LeaseStore {
       failure: [{ request_range: { key: this.#key(name, 'holder') } }],
     }, signal);
     if (at(answer, 'succeeded') !== true) {
-      this.#revoke(lease, signal);
+      this.#revoke(lease);
       const winner = holderOf(at(answer, 'responses', 0, 'response_range'));
       return winner ? this.#held(winner, signal) : { kind: 'error', why: 'the key changed meanwhile', retryInMs: 50 };
     }
@@ -122,7 +122,7 @@ export class EtcdLeaseStore implements LeaseStore {
       if (tries === releaseTries - 1) return { kind: 'error', why: 'the key kept changing' };
     }
     this.#lease = undefined;
-    if (lease !== undefined) this.#revoke(lease, signal);
+    if (lease !== undefined) this.#revoke(lease);
     return { kind: 'released' };
   }
 
@@ -135,9 +135,9 @@ export class EtcdLeaseStore implements LeaseStore {
     return { kind: 'held', by: holder.owner, ...(expiresInMs === undefined ? {} : { expiresInMs }) };
   }
 
-  /** A term of no use ends by itself too. */
-  #revoke(lease: string, signal: AbortSignal): void {
-    this.#gateway.call('/v3/lease/revoke', { ID: lease }, signal).catch(() => undefined);
+  /** A term of no use ends by itself too: nobody waits for this, and it goes on when the request that began it is over. */
+  #revoke(lease: string): void {
+    this.#gateway.call('/v3/lease/revoke', { ID: lease }, new AbortController().signal).catch(() => undefined);
   }
 
   async #find(name: string, signal: AbortSignal): Promise<Holder | undefined> {

@@ -21,16 +21,37 @@ export interface HttpAnswer {
   readonly retryInMs: number | undefined;
 }
 
-/** Rejects when there is no answer, or one of an absurd size. */
+/**
+ * No backend of a lease sends anybody elsewhere. Who follows shows what it knows, the password included, to whoever stands
+ * in the backend's place.
+ */
+export const noRedirect = { redirect: 'error' } as const satisfies RequestInit;
+
+/** Rejects when there is no answer, or one of an absurd size, of which no more is read than may be. */
 export async function readAnswer(response: Response): Promise<HttpAnswer> {
-  const text = await response.text();
-  if (text.length > limits.leaseAnswerChars) throw new Error(`an answer of ${text.length} characters`);
+  const text = await readText(response);
   const after = Number(response.headers.get('retry-after') ?? NaN);
   return {
     status: response.status,
     body: parse(text),
     retryInMs: Number.isFinite(after) && after >= 0 ? after * 1_000 : undefined,
   };
+}
+
+async function readText({ body }: Response): Promise<string> {
+  if (body === null) return '';
+  const reader = body.getReader();
+  const decoder = new TextDecoder();
+  let text = '';
+  for (;;) {
+    const { done, value } = await reader.read();
+    text += decoder.decode(value, { stream: !done });
+    if (done) return text;
+    if (text.length > limits.leaseAnswerChars) {
+      reader.cancel().catch(() => undefined);
+      throw new Error(`an answer of more than ${limits.leaseAnswerChars} characters`);
+    }
+  }
 }
 
 function parse(text: string): unknown {

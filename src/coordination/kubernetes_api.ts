@@ -1,6 +1,6 @@
 /** The few calls to `coordination.k8s.io/v1` that a lease needs. */
 import type { Environment } from '../actor/environment.ts';
-import { at, type HttpAnswer, type HttpMeans, readAnswer, runtimeMeans } from './http_means.ts';
+import { at, type HttpAnswer, type HttpMeans, noRedirect, readAnswer, runtimeMeans } from './http_means.ts';
 import { type GivenAccess, KubernetesCredentials } from './kubernetes_credentials.ts';
 
 /** The lease object, as far as it matters here; the rest of it is kept as it is. */
@@ -60,16 +60,12 @@ export class KubernetesApi {
         return record ? { kind: 'record', record } : { kind: 'error', why: 'the API gave something that is no lease' };
       }
       case 404:
-        return { kind: 'missing' };
+        // Something else than a lease is missing where one is to be made: the namespace, or the API itself.
+        return at(answer.body, 'kind') === 'Status' && method !== 'POST' ? { kind: 'missing' } : refusalOf(answer);
       case 409:
         return { kind: 'conflict' };
-      default: {
-        const message = at(answer.body, 'message');
-        const why = `the Kubernetes API answered ${answer.status}${
-          typeof message === 'string' ? `: ${message.slice(0, 300)}` : ''
-        }`;
-        return { kind: 'error', why, ...(answer.retryInMs === undefined ? {} : { retryInMs: answer.retryInMs }) };
-      }
+      default:
+        return refusalOf(answer);
     }
   }
 
@@ -88,13 +84,26 @@ export class KubernetesApi {
       'content-type': 'application/json',
       'authorization': `Bearer ${token}`,
     };
-    const init = { method, headers, signal, ...(body === undefined ? {} : { body: JSON.stringify(body) }) };
+    const init = {
+      method,
+      headers,
+      signal,
+      ...noRedirect,
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    };
     const address = `${url}/apis/coordination.k8s.io/v1/namespaces/${this.#namespace}/leases${path}`;
     return readAnswer(await this.#means.fetch(address, init, { ca }));
   }
 }
 
+function refusalOf({ status, body, retryInMs }: HttpAnswer): ApiAnswer {
+  const message = at(body, 'message');
+  const why = `the Kubernetes API answered ${status}${typeof message === 'string' ? `: ${message.slice(0, 300)}` : ''}`;
+  return { kind: 'error', why, ...(retryInMs === undefined ? {} : { retryInMs }) };
+}
+
 function recordOf(body: unknown): KubernetesRecord | undefined {
+  if (at(body, 'kind') !== 'Lease') return undefined;
   const resourceVersion = at(body, 'metadata', 'resourceVersion');
   if (typeof resourceVersion !== 'string' || resourceVersion === '') return undefined;
   return {

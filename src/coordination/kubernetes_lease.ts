@@ -62,6 +62,12 @@ const optionRules: Rules<KubernetesSettings> = {
   means: rules.object,
 };
 
+const notWritten = { kind: 'error', why: 'the API took a write, and gave another record than was written' } as const;
+
+function isOwn(record: KubernetesRecord, owner: string, token: number): boolean {
+  return record.holder === owner && record.token === token;
+}
+
 /** How it works is said at `KubernetesLease`. */
 export class KubernetesLeaseStore implements LeaseStore {
   readonly #api: KubernetesApi;
@@ -92,6 +98,7 @@ export class KubernetesLeaseStore implements LeaseStore {
       const written = await (record ? this.#api.replace(name, object, signal) : this.#api.create(object, signal));
       switch (written.kind) {
         case 'record':
+          if (!isOwn(written.record, owner, token)) return notWritten;
           this.#record = written.record;
           return { kind: 'granted', token, ...(record && record.token > 0 ? { previous: record.token } : {}) };
         case 'error':
@@ -126,7 +133,7 @@ export class KubernetesLeaseStore implements LeaseStore {
       const record = this.#record;
       if (!record) return { kind: 'held' };
       const written = await this.#api.replace(name, this.#write(request, record, token), signal);
-      if (written.kind === 'record') {
+      if (written.kind === 'record' && isOwn(written.record, owner, token)) {
         this.#record = written.record;
         return { kind: 'granted', token };
       }
@@ -134,7 +141,7 @@ export class KubernetesLeaseStore implements LeaseStore {
       // Somebody else's write, or a late one of this owner: the record tells.
       const found = await this.#api.get(name, signal);
       if (found.kind === 'error') return found;
-      if (found.kind !== 'record' || found.record.holder !== owner || found.record.token !== token) {
+      if (found.kind !== 'record' || !isOwn(found.record, owner, token)) {
         this.#record = undefined;
         const by = found.kind === 'record' ? found.record.holder : '';
         return { kind: 'held', ...(by === '' || by === owner ? {} : { by }) };

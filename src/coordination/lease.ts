@@ -22,6 +22,8 @@ export interface Lease {
    * holder is expected to end. Undefined when nobody knows.
    */
   readonly retryInMs: number | undefined;
+  /** After `acquire` answered false: why, for people, where more is known than that somebody else has it. */
+  readonly refusal?: string | undefined;
   /** True when it is held now (also if it was before), false when somebody else has it. Rejects with `LeaseError`. */
   acquire(): Promise<boolean>;
   /**

@@ -1,4 +1,5 @@
 /** What a lease needs of a backend: three questions, answered at any time or never. */
+import { limits } from '../limits.ts';
 
 /** What a lease asks of its backend. */
 export interface StoreRequest {
@@ -41,4 +42,36 @@ export interface LeaseStore {
    * request comes to effect.
    */
   release(request: StoreRequest): Promise<ReleaseAnswer>;
+}
+
+/** What a store has answered, which may be code of anybody's: its form is looked at, and what is of no use left out. */
+export function checkedAnswer(answer: unknown): StoreAnswer | ReleaseAnswer {
+  const given = (typeof answer === 'object' && answer !== null ? answer : {}) as Readonly<Record<string, unknown>>;
+  const { kind, token, previous, expiresInMs, retryInMs, by, why } = given;
+  switch (kind) {
+    case 'granted':
+      if (!isCount(token) || token === 0) break;
+      return { kind, token, ...(isCount(previous) && previous < token ? { previous } : {}) };
+    case 'held':
+      return {
+        kind,
+        ...(isWait(expiresInMs) ? { expiresInMs } : {}),
+        ...(typeof by === 'string' ? { by: by.slice(0, limits.leaseOwnerChars) } : {}),
+      };
+    case 'released':
+      return { kind };
+    case 'error':
+      return { kind, why: String(why), ...(isWait(retryInMs) ? { retryInMs } : {}) };
+    default:
+      break;
+  }
+  return { kind: 'error', why: 'the backend gave an answer that cannot be used' };
+}
+
+function isCount(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= 0;
+}
+
+function isWait(value: unknown): value is number {
+  return typeof value === 'number' && Number.isFinite(value) && value >= 0;
 }

@@ -10,7 +10,7 @@ import {
   within,
 } from './holder_state.ts';
 import { type Lease, LeaseError, type LeaseGrant, type ResolvedLease } from './lease.ts';
-import type { LeaseStore, ReleaseAnswer, StoreAnswer } from './lease_store.ts';
+import { checkedAnswer, type LeaseStore, type ReleaseAnswer, type StoreAnswer } from './lease_store.ts';
 
 interface Waiter<T> {
   resolve(value: T): void;
@@ -36,6 +36,7 @@ export class StoreLease implements Lease {
   readonly #store: LeaseStore;
   #state: HolderState;
   #retryInMs: number | undefined;
+  #refusal: string | undefined;
   #timer: Cancel | undefined;
   #inFlight: { readonly id: number; readonly abort: AbortController; readonly cancelTimeout: Cancel } | undefined;
   #acquires: Waiter<LeaseGrant | false>[] = [];
@@ -64,6 +65,10 @@ export class StoreLease implements Lease {
 
   get retryInMs(): number | undefined {
     return this.#retryInMs;
+  }
+
+  get refusal(): string | undefined {
+    return this.#refusal;
   }
 
   get counts(): LeaseCounts {
@@ -145,12 +150,14 @@ export class StoreLease implements Lease {
       case 'acquired': {
         this.#counts.acquired += 1;
         this.#retryInMs = undefined;
+        this.#refusal = undefined;
         const { token, previous } = effect;
         return this.#settleAcquires(({ resolve }) => resolve(previous === undefined ? { token } : { token, previous }));
       }
       case 'not-acquired':
         this.#counts[effect.failed ? 'failed' : 'denied'] += 1;
         this.#retryInMs = effect.retryInMs;
+        this.#refusal = effect.failed ? undefined : effect.why;
         return this.#settleAcquires(({ resolve, reject }) =>
           effect.failed ? reject(new LeaseError(`lease ${this.name}: ${effect.why}`)) : resolve(false)
         );
@@ -195,10 +202,10 @@ export class StoreLease implements Lease {
 
   #send({ id, request: kind, token, timeoutMs }: Extract<HolderEffect, { kind: 'send' }>): void {
     const abort = new AbortController();
-    const answered = (answer: StoreAnswer | ReleaseAnswer): void => {
+    const answered = (answer: unknown): void => {
       if (this.#inFlight?.id !== id) return;
       this.#end();
-      this.#feed({ kind: 'answer', id, answer });
+      this.#feed({ kind: 'answer', id, answer: checkedAnswer(answer) });
     };
     const cancelTimeout = this.#environment.timers.set(
       timeoutMs,

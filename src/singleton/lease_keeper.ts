@@ -42,6 +42,8 @@ export class LeaseKeeper {
   #granted = false;
   #releasing = 0;
   #problem: string | undefined;
+  /** The last try had no usable answer. */
+  #failing = false;
 
   constructor(name: string, lease: Lease, acquireRetryIntervalMs: number, port: LeaseKeeperPort) {
     this.#name = name;
@@ -77,7 +79,7 @@ export class LeaseKeeper {
       this.#acquiring = false;
       if (grant !== false) return this.#won(grant.token, grant.previous);
       this.#counts.denied += 1;
-      this.#denied('another owner has it');
+      this.#denied(this.lease.refusal ?? 'another owner has it');
     } catch (error) {
       if (turn !== this.#turn) return;
       this.#acquiring = false;
@@ -93,18 +95,22 @@ export class LeaseKeeper {
       this.#port.environment.log.info(`singleton ${this.#name}: the lease is granted at last`);
     }
     this.#problem = undefined;
+    this.#failing = false;
     this.#port.feed({ kind: 'lease-granted', token, ...(previous === undefined ? {} : { previous }) });
   }
 
-  /** One line when it begins and one when it is over, however often it is tried in between. */
+  /** One line when it begins and one when it is over, however often it is tried in between, and in how many words. */
   #denied(why: string, failed = false): void {
     const { log } = this.#port.environment;
-    if (failed && this.#problem !== why) {
+    if (failed && !this.#failing) {
       log.warn(`singleton ${this.#name}: the lease cannot be asked for; it is tried again`, { why });
+    } else if (!failed && this.#problem !== why) {
+      log.info(`singleton ${this.#name}: waits for its lease`, { why });
     }
+    this.#failing = failed;
     this.#problem = why;
-    const asked = this.lease.retryInMs;
-    const retryInMs = asked === undefined ? this.#retryMs : Math.min(this.#retryMs, asked + expiryReserveMs);
+    const asked = this.lease.retryInMs ?? NaN;
+    const retryInMs = Number.isNaN(asked) ? this.#retryMs : Math.min(this.#retryMs, asked + expiryReserveMs);
     this.#port.feed({ kind: 'lease-denied', retryInMs: Math.max(minRetryMs, retryInMs), why });
   }
 

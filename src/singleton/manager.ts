@@ -135,7 +135,7 @@ function apply(draft: Draft, event: ManagerEvent): void {
     case 'lease-granted':
       return onLeaseGranted(draft, event.token, event.previous);
     case 'lease-denied':
-      return onLeaseDenied(draft, event.retryInMs, event.why);
+      return onLeaseDenied(draft, event.retryInMs);
     case 'lease-lost':
       return onLeaseLost(draft, event.why);
     case 'timer':

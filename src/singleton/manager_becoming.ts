@@ -238,10 +238,9 @@ export function askAgain(draft: Draft): void {
   draft.setTimer('hand-over-timeout', draft.state.config.handOverTimeoutMs);
 }
 
-export function onLeaseDenied(draft: Draft, retryInMs: number, why: string): void {
+export function onLeaseDenied(draft: Draft, retryInMs: number): void {
   const phase = draft.state.phase;
   if (phase.kind !== 'acquiring-lease') return;
-  draft.log('info', 'the lease was not granted', { why, retryInMs });
   draft.setTimer('acquire', Math.min(retryInMs, draft.state.config.acquireRetryIntervalMs));
 }
 

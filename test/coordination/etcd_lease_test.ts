@@ -6,8 +6,10 @@ import { realEnvironment } from '../../src/actor/real_environment.ts';
 import { consoleLogger } from '../../src/actor/logger.ts';
 import { EtcdLease, type EtcdSettings } from '../../src/coordination/etcd_lease.ts';
 import { encode } from '../../src/coordination/etcd_gateway.ts';
+import { LeaseError } from '../../src/coordination/lease.ts';
 import type { HttpMeans } from '../../src/coordination/http_means.ts';
 import { type LeaseBench, leaseContract } from '../contract/lease_contract.ts';
+import { testTls } from '../contract/tls_fixture.ts';
 import { EtcdServer, noEtcd } from './etcd_server.ts';
 
 const ttlMs = 2_000;
@@ -118,6 +120,51 @@ describe('the etcd lease', () => {
     await lease.release();
   });
 
+  scene('endpoints of two etcd clusters are one mistake, not two backends', async () => {
+    const other = await EtcdServer.start();
+    const means = new Wire();
+    const lost: string[] = [];
+    try {
+      const lease = made({ name: 'clusters', owner: 'a', endpoints: [server.url, other.url], means });
+      lease.onLost((why) => lost.push(why));
+      assert(await lease.acquire());
+      const { fetch: send } = means;
+      means.fetch = (url, init) =>
+        url.startsWith(server.url) ? Promise.reject(new TypeError('refused')) : send.call(means, url, init);
+      const error = await assertRejects(() => lease.release(), Error);
+      assertStringIncludes(error.message, `${other.url}: it belongs to another etcd cluster than ${server.url}`);
+      await assertRejects(() => lease.acquire(), Error, 'another etcd cluster');
+      means.fetch = send;
+      assert(await lease.acquire());
+      await lease.release();
+      assertEquals(lost, []);
+    } finally {
+      await other.remove();
+    }
+  });
+
+  scene('over TLS: with the authority of its certificate, and with no other', async () => {
+    const secure = await EtcdServer.start({ secure: true });
+    try {
+      const endpoints = [secure.url];
+      const lease = made({ name: 'tls', owner: 'a', endpoints, ca: testTls.ca });
+      const first = await lease.acquireWithToken();
+      await sleep(ttlMs * 1.2);
+      assert(first && lease.checkAlive());
+      await lease.release();
+      const again = await made({ name: 'tls', owner: 'b', endpoints, ca: testTls.ca }).acquireWithToken();
+      assert(again && again.token > first.token);
+      for (const ca of [undefined, testTls.cert]) {
+        const stranger = made({ name: 'tls', owner: 'c', endpoints, ...(ca === undefined ? {} : { ca }) });
+        await assertRejects(() => stranger.acquire(), LeaseError, 'etcd gave no answer');
+      }
+      const plain = made({ name: 'tls', owner: 'c', endpoints: [secure.url.replace('https', 'http')] });
+      await assertRejects(() => plain.acquire(), LeaseError);
+    } finally {
+      await secure.remove();
+    }
+  });
+
   scene('an outage longer than the term ends it in time; when etcd is back it can be had', async () => {
     const lease = made({ name: 'outage', owner: 'a', endpoints: [server.url] });
     const lost = new Promise<number>((resolve) => lease.onLost(() => resolve(environment.clock.now())));
@@ -176,9 +223,10 @@ describe('the etcd lease', () => {
 });
 
 test('rule 18: in the last second of a term, where etcd leaves the time out of its answer, it is asked again soon', async () => {
+  const header = { cluster_id: '1' };
   const answers: Record<string, unknown> = {
-    '/v3/kv/range': { kvs: [{ value: encode('other#1'), mod_revision: '7', lease: '42' }] },
-    '/v3/lease/timetolive': { ID: '42', grantedTTL: '2' },
+    '/v3/kv/range': { header, kvs: [{ value: encode('other#1'), mod_revision: '7', lease: '42' }] },
+    '/v3/lease/timetolive': { header, ID: '42', grantedTTL: '2' },
   };
   const means: HttpMeans = {
     readTextFile: () => Promise.reject(new Error('none')),
@@ -187,7 +235,7 @@ test('rule 18: in the last second of a term, where etcd leaves the time out of i
   };
   const lease = made({ name: 'x', owner: 'a#1', endpoints: ['http://127.0.0.1:2379'], means });
   assertEquals([await lease.acquire(), lease.retryInMs], [false, 100]);
-  answers['/v3/lease/timetolive'] = { ID: '42', grantedTTL: '2', TTL: '1' };
+  answers['/v3/lease/timetolive'] = { header, ID: '42', grantedTTL: '2', TTL: '1' };
   assertEquals([await lease.acquire(), lease.retryInMs], [false, 1_000]);
   lease.abandon();
 });

@@ -1,10 +1,12 @@
 /** A real etcd on loopback for one test file, or the reason why there is none. */
 import { spawn, spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import process from 'node:process';
+import { runtimeMeans } from '../../src/coordination/http_means.ts';
+import { testTls } from '../contract/tls_fixture.ts';
 
 const places = ['/usr/bin/etcd', '/usr/local/bin/etcd', '/bin/etcd'];
 
@@ -41,16 +43,19 @@ export class EtcdServer {
   readonly url: string;
   readonly #folder: string;
   readonly #peerUrl: string;
+  readonly #secure: boolean;
   #child: ReturnType<typeof spawn> | undefined;
 
-  private constructor(port: number, peerPort: number) {
-    this.url = `http://127.0.0.1:${port}`;
+  private constructor(port: number, peerPort: number, secure: boolean) {
+    this.#secure = secure;
+    this.url = `${secure ? 'https' : 'http'}://127.0.0.1:${port}`;
     this.#peerUrl = `http://127.0.0.1:${peerPort}`;
     this.#folder = mkdtempSync(join(tmpdir(), 'etcd-'));
   }
 
-  static async start(): Promise<EtcdServer> {
-    const server = new EtcdServer(await freePort(), await freePort());
+  /** `secure`: clients come over TLS, with the certificate of the tests. */
+  static async start({ secure = false } = {}): Promise<EtcdServer> {
+    const server = new EtcdServer(await freePort(), await freePort(), secure);
     await server.run();
     return server;
   }
@@ -67,15 +72,26 @@ export class EtcdServer {
       'initial-cluster': `test=${this.#peerUrl}`,
       'heartbeat-interval': '50',
       'election-timeout': '500',
+      ...(this.#secure ? this.#certificate() : {}),
     };
     const flags = Object.entries(options).map(([name, value]) => `--${name}=${value}`);
     this.#child = spawn(binary!, flags, { stdio: 'ignore' });
+    const means = await runtimeMeans();
+    const tls = this.#secure ? { ca: testTls.ca } : undefined;
     for (let tries = 0; tries < 200; tries += 1) {
-      const healthy = await fetch(`${this.url}/health`).then((answer) => answer.text(), () => '');
+      const answer = means.fetch(`${this.url}/health`, {}, tls);
+      const healthy = await answer.then((given) => given.text()).catch(() => '');
       if (healthy.includes('true')) return;
       await new Promise((resolve) => setTimeout(resolve, 50));
     }
     throw new Error('etcd did not start');
+  }
+
+  #certificate(): Record<string, string> {
+    const [cert, key] = [join(this.#folder, 'cert.pem'), join(this.#folder, 'key.pem')];
+    writeFileSync(cert, testTls.cert);
+    writeFileSync(key, testTls.key);
+    return { 'cert-file': cert, 'key-file': key };
   }
 
   /** SIGSTOP makes it one that does not answer, SIGCONT wakes it. (Deno's `child.kill` works once only.) */

@@ -4,6 +4,8 @@ import { assert, assertEquals, assertGreater, assertLess, assertRejects, assertT
 import { OptionsError } from '../../src/actor/options.ts';
 import { KubernetesApi } from '../../src/coordination/kubernetes_api.ts';
 import { checkAccess, KubernetesCredentials } from '../../src/coordination/kubernetes_credentials.ts';
+import { LeaseError } from '../../src/coordination/lease.ts';
+import type { HttpMeans } from '../../src/coordination/http_means.ts';
 import {
   KubernetesLease,
   KubernetesLeaseStore,
@@ -200,6 +202,27 @@ describe('R79 to R83: the Kubernetes lease', () => {
       await scene.elapse(20_000);
       assert(lease.checkAlive());
     }
+  });
+
+  test('a namespace that does not exist, and an API that gives another record than was written, are errors', async () => {
+    const scene = new Scene();
+    const missing = scene.kubernetes.instead;
+    missing.push({ status: 404 }, { status: 404 });
+    await assertRejects(() => scene.settle(scene.lease('a').acquire()), LeaseError, 'answered 404: injected');
+    const { kubernetes } = scene;
+    const means: HttpMeans = {
+      readTextFile: (path) => kubernetes.readTextFile(path),
+      environmentVariable: (name) => kubernetes.environmentVariable(name),
+      fetch: async (url, init, tls) => {
+        const given = await kubernetes.fetch(url, init, tls);
+        if (init.method === 'GET') return given;
+        const object = await given.json() as { spec: object };
+        return Response.json({ ...object, spec: { ...object.spec, holderIdentity: 'b' } });
+      },
+    };
+    const lease = scene.lease('a', { means });
+    await assertRejects(() => scene.settle(lease.acquire()), LeaseError, 'gave another record than was written');
+    assert(!lease.checkAlive());
   });
 
   test('a leave during a slow renewal: the release comes after it and succeeds', async () => {

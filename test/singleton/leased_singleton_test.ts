@@ -115,7 +115,7 @@ test('the lease is seen from outside: detail, metrics, and the reason why nobody
   assertEquals(journal.live, 0);
   const [status, ready] = await get('/ready');
   assertEquals([status, JSON.parse(ready).reasons], [200, [
-    'Singleton counter waits for its lease: another owner has it.',
+    'Singleton counter waits for its lease: other holds it.',
   ]]);
   assertStringIncludes(JSON.parse((await get('/cluster/singletons/counter'))[1]).problem, 'waits for its lease');
   assertStringIncludes((await get('/metrics'))[1], 'singlet_lease_total{singleton="counter",what="lost"} 1');
@@ -167,11 +167,12 @@ test('R70, R71: an arbiter outage ends the instance within the term; one runs ag
   await cluster.until(() => journal.live === 1);
   await cluster.pass(500);
   const cutAt = cluster.environment.clock.now();
+  let calls = 0;
   for (const name of ['acquire', 'renew', 'release'] as const) {
     const call = faults[name].bind(faults) as (request: never) => Promise<never>;
     let broken = true;
     (faults as unknown as Record<string, unknown>)[name] = (request: never) =>
-      broken ? Promise.reject(new Error('etcd is down')) : call(request);
+      broken ? Promise.reject(new Error(`etcd is down (${calls += 1})`)) : call(request);
     cluster.environment.timers.set(10_000, () => broken = false);
   }
   await cluster.until(() => journal.live === 0);
@@ -179,9 +180,14 @@ test('R70, R71: an arbiter outage ends the instance within the term; one runs ag
   await cluster.pass(2_000);
   assertEquals(journal.live, 0);
   assert(manager(0).leaseProblem?.includes('etcd is down'));
-  const warnings = cluster.environment.logsAt('warn').filter((line) => line.includes('cannot be asked for'));
-  assertEquals(warnings.length, 1, 'one story, not a storm');
+  const lines = (text: string) =>
+    (['info', 'warn', 'error'] as const).flatMap((level) => cluster.environment.logsAt(level))
+      .filter((line) => line.includes(text)).length;
+  const told = () => ['cannot be asked for', 'lease', 'granted at last'].map(lines);
+  const [begun, all] = told();
+  assert(begun === 1 && all! <= 4, `one story, not a storm: ${all} lines`);
   await cluster.until(() => journal.live === 1);
+  assertEquals(told(), [1, all! + 1, 1], 'one line when it is over, none in between');
   assertLess(cluster.environment.clock.now() - cutAt, 10_000 + 1_000);
   assertEquals([manager(0).leaseProblem, store.holderOf('counter'), journal.peak], [undefined, owner(0), 1]);
 });
