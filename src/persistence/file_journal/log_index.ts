@@ -1,5 +1,5 @@
 /** What a log has, in memory: for each id its numbers and where its events are. */
-import { type HeldClaim, StoreDamagedError } from '../mod.ts';
+import type { HeldClaim } from '../mod.ts';
 import type { HeadRecord } from './manifest.ts';
 import type { LogRecord } from './record.ts';
 
@@ -93,7 +93,7 @@ export class LogIndex {
     return head;
   }
 
-  /** Takes in what is durable. @throws StoreDamagedError when a number comes twice */
+  /** Takes in what is durable. @throws RangeError when a number comes twice */
   apply(record: LogRecord, place: Place): void {
     const head = this.head(record.id);
     switch (record.kind) {
@@ -138,8 +138,7 @@ export class LogIndex {
   #addEvents(head: Head, record: Extract<LogRecord, { kind: 'events' }>, place: Place): void {
     const { firstSeq, events, id } = record;
     if (firstSeq <= head.places.lastSeq) {
-      const detail = `event ${firstSeq} of '${id}' follows event ${head.places.lastSeq}`;
-      throw new StoreDamagedError(`segment ${place.segment}`, place.position, detail);
+      throw new RangeError(`event ${firstSeq} of '${id}' follows event ${head.places.lastSeq}`);
     }
     const lastSeq = firstSeq + events.length - 1;
     head.highestSeq = Math.max(head.highestSeq, lastSeq);
