@@ -35,7 +35,9 @@ export async function jobStores(choice: StoreChoice, log: Logger): Promise<() =>
 async function postgresStores(url: string): Promise<() => Promise<JobStores>> {
   const { openPostgresStores, postgresJs } = await import('../adapters/postgres/mod.ts');
   const client = await postgresClient();
-  const connect = () => postgresJs(client(url, { max: 2, connect_timeout: connectSeconds, onnotice: () => {} }));
+  // A connection that breaks while it fetches types, which nobody here needs, would end the process.
+  const options = { max: 2, connect_timeout: connectSeconds, fetch_types: false, onnotice: () => {} };
+  const connect = () => postgresJs(client(url, options));
   // Connects to nothing yet, and shows what is wrong with the URL or with permissions.
   await connect().close();
   return async () => {

@@ -210,6 +210,8 @@ const others = /* @__PURE__ */ (() => ({
   eventsPerAppend: 10_000,
   /** One append of a journal, encoded: all its events together. */
   appendBytes: 64 * 1024 * 1024,
+  /** What a reader fetches from a database at a time; one event at least. */
+  journalPageBytes: 4 * 1024 * 1024,
   /** One snapshot, or one durable state, encoded. */
   snapshotBytes: 256 * 1024 * 1024,
   /** Events that are replayed before other actors get their turn. */

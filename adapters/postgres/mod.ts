@@ -39,7 +39,8 @@ export interface PostgresStores {
 }
 
 /**
- * Everything persistent actors need, on one client: `openPostgresStores(postgresJs(postgres(url)), { createSchema: true })`.
+ * Everything persistent actors need, on one client:
+ * `openPostgresStores(postgresJs(postgres(url, { fetch_types: false })), { createSchema: true })`.
  * @throws OptionsError, StorageError
  */
 export async function openPostgresStores(

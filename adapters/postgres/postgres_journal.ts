@@ -9,17 +9,19 @@ import {
   checkRange,
   checkWriter,
   type Claim,
+  encodePayloads,
   fencedBy,
   type HeldClaim,
   type Journal,
   JournalConcurrencyError,
   type NewEvent,
+  payloadCodec,
   StorageError,
   type StoredEvent,
   type TaggedEvent,
   type Writer,
 } from '../../src/persistence/mod.ts';
-import { Codec } from '../../src/wire/codec.ts';
+import type { Codec } from '../../src/wire/codec.ts';
 import { base64 } from './base64.ts';
 import { bytesOf, integer, type PostgresQuery, type Row } from './query.ts';
 import { checkPrefix } from './schema.ts';
@@ -31,11 +33,9 @@ export interface PostgresJournalOptions {
   /** Which of the two logs; default `journal`. */
   readonly log?: 'journal' | 'state';
   readonly codec?: Codec;
-  /** Events that are fetched at a time; default 500. */
+  /** Events that are fetched at a time, if they are not more than `limits.journalPageBytes`; default 500. */
   readonly pageSize?: number;
 }
-
-const payloadCodec = new Codec({ maxBytes: limits.appendBytes });
 
 /** A journal in PostgreSQL, for any number of nodes: claims and appends are conditional writes in one transaction. */
 export class PostgresJournal implements Journal {
@@ -105,11 +105,12 @@ export class PostgresJournal implements Journal {
       epoch: writer.epoch,
       uid: writer.uid,
     }));
-    const encoded = stored.map(({ sequenceNr, payload, tags, version }) => ({
+    const payloads = encodePayloads(this.#codec, events);
+    const encoded = stored.map(({ sequenceNr, tags, version }, index) => ({
       s: sequenceNr,
       v: version,
       t: tags,
-      p: base64(this.#codec.encode(payload)),
+      p: base64(payloads[index] as Uint8Array),
     }));
     const [row] = await this.#run(
       `with head as (
@@ -142,7 +143,7 @@ export class PostgresJournal implements Journal {
     const last = Math.min(toSeq, await this.highestSeq(persistenceId));
     for (let from = fromSeq; from <= last;) {
       const rows = await this.#run(
-        `select * from ${this.#events} where id = $1 and seq between $2::bigint and $3::bigint order by seq limit $4::int`,
+        this.#page('id = $1 and seq between $2::bigint and $3::bigint', 'seq'),
         [persistenceId, from, last, this.#pageSize],
       );
       if (rows.length === 0) return;
@@ -164,17 +165,19 @@ export class PostgresJournal implements Journal {
       const [xid = '', ord = ''] = /^(\d+)\.(\d+)$/.exec(offset)?.slice(1) ?? [];
       if (xid === '') throw new StorageError(`${JSON.stringify(offset)} is no offset of this journal`);
       const rows = await this.#run(
-        `select *, xid::text as xid_text, ord::text as ord_text from ${this.#events}
-          where tags @> array[$1::text] and (xid, ord) > ($2::text::xid8, $3::text::bigint)
-            and xid < pg_snapshot_xmin(pg_current_snapshot())
-          order by xid, ord limit $4::int`,
+        this.#page(
+          `tags @> array[$1::text] and (xid, ord) > ($2::text::xid8, $3::text::bigint)
+            and xid < pg_snapshot_xmin(pg_current_snapshot())`,
+          'xid, ord',
+        ),
         [tag, xid, ord, this.#pageSize],
       );
       for (const row of rows) {
         offset = `${String(row['xid_text'])}.${String(row['ord_text'])}`;
         yield { ...this.#stored(row), offset };
       }
-      if (rows.length < this.#pageSize) return;
+      // Of a page that was cut for its bytes, the database has found more than it gave.
+      if (rows.length < this.#pageSize && rows.length === integer(rows[0]?.['found'] ?? 0)) return;
     }
   }
 
@@ -221,12 +224,21 @@ export class PostgresJournal implements Journal {
     return { highest: integer(row['highest']), claim };
   }
 
+  /** The next rows in order: no more than `$4`, and, but for the first, no more than a page may have of bytes. */
+  #page(where: string, order: string): string {
+    return `select * from (
+      select next.*, to_jsonb(tags) as tag_list, xid::text as xid_text, ord::text as ord_text, count(*) over () as found,
+        sum(octet_length(payload)) over (order by ${order}) - octet_length(payload) as before
+      from (select * from ${this.#events} where ${where} order by ${order} limit $4::int) as next) as page
+      where before < ${limits.journalPageBytes} order by ${order}`;
+  }
+
   #stored(row: Row): StoredEvent {
     return {
       persistenceId: String(row['id']),
       sequenceNr: integer(row['seq']),
       payload: this.#codec.decode(bytesOf(row['payload'])),
-      tags: row['tags'] as readonly string[],
+      tags: row['tag_list'] as readonly string[],
       version: integer(row['version']),
       epoch: integer(row['epoch']),
       uid: String(row['uid']),

@@ -22,7 +22,11 @@ export interface NodePgPool {
   end(): Promise<void>;
 }
 
-/** The client of the package `postgres`: `postgresJs(postgres(url))`. Runs on Bun, Deno and Node. */
+/**
+ * The client of the package `postgres`: `postgresJs(postgres(url, { fetch_types: false }))`. Runs on Bun, Deno and Node. With
+ * `fetch_types` (its default) a connection that breaks at its very beginning rejects a promise that nobody can handle, and
+ * that ends the process. Nothing here needs those types.
+ */
 export function postgresJs(client: PostgresJsClient): PostgresQuery {
   return wrap(
     async (text, parameters) => await client.unsafe(text, [...parameters], { prepare: true }),

@@ -2,7 +2,7 @@
 import { OptionsError } from '../../src/mod.ts';
 import { integer, type PostgresQuery } from './query.ts';
 
-/** One log: heads and events of ids. `journal` and `state` are two of them. */
+/** One log: heads and events of ids. `journal` and `state` are two of them. An index is in the schema of its table. */
 function logTables(log: string): string {
   return `
     create table ${log}_heads (
@@ -13,7 +13,7 @@ function logTables(log: string): string {
       tags text[] collate "C" not null, epoch bigint not null, uid text not null,
       xid xid8 not null default pg_current_xact_id(), ord bigint generated always as identity,
       primary key (id, seq));
-    create index ${log}_events_tags on ${log}_events using gin (tags);`;
+    create index ${log.slice(log.indexOf('.') + 1)}_events_tags on ${log}_events using gin (tags);`;
 }
 
 /** Never changed once published: a change is a further step. */
@@ -58,7 +58,10 @@ export async function createPostgresSchema(query: PostgresQuery, prefix = 'singl
     declare present int;
     begin
       perform pg_advisory_xact_lock(hashtext('${prefix}schema'));
-      create table if not exists ${prefix}schema (version int primary key, made_at timestamptz not null default now());
+      -- Who finds everything up to date needs no right to make tables.
+      if to_regclass('${prefix}schema') is null then
+        create table ${prefix}schema (version int primary key, made_at timestamptz not null default now());
+      end if;
       select coalesce(max(version), 0) into present from ${prefix}schema;
       if present > ${schemaVersion} then
         raise exception 'the tables have version %, and this program knows ${schemaVersion}', present;

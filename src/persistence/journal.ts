@@ -1,6 +1,8 @@
 /** The contract of journals: events, numbered from 1 upward for each persistence id, that are never changed. */
 import { OptionsError } from '../actor/options.ts';
 import { limits } from '../limits.ts';
+import { Codec } from '../wire/codec.ts';
+import { SerializationError } from '../wire/errors.ts';
 import { checkNumber, checkPersistenceId, checkTags } from './validation.ts';
 import { checkWriter, type Claim, type Writer } from './writer.ts';
 
@@ -69,6 +71,22 @@ export interface Journal {
   delete(persistenceId: string, toSeq: number): Promise<void>;
   /** Lets what is under way finish, and gives everything back. Idempotent. Calls made after it reject. */
   close(): Promise<void>;
+}
+
+/** For payloads, unless the user has a codec of his own. */
+export const payloadCodec = new Codec({ maxBytes: limits.appendBytes });
+
+/** The payloads of one append. @throws SerializationError */
+export function encodePayloads(codec: Codec, events: readonly NewEvent[]): readonly Uint8Array[] {
+  let size = 0;
+  return events.map(({ payload }) => {
+    const bytes = codec.encode(payload);
+    size += bytes.length;
+    if (size <= limits.appendBytes) return bytes;
+    const rule =
+      `and those before it in one append take ${size} bytes encoded; at most ${limits.appendBytes} are possible`;
+    throw new SerializationError('', rule);
+  });
 }
 
 /** What every `append` checks first. @throws OptionsError */

@@ -1,7 +1,15 @@
 /** A journal in the memory of one process: for tests, and for state that need not survive the process. */
-import { Codec, plainCodec } from '../wire/codec.ts';
+import type { Codec } from '../wire/codec.ts';
 import { JournalConcurrencyError, StorageError } from './errors.ts';
-import { checkAppend, type Journal, type NewEvent, type StoredEvent, type TaggedEvent } from './journal.ts';
+import {
+  checkAppend,
+  encodePayloads,
+  type Journal,
+  type NewEvent,
+  payloadCodec,
+  type StoredEvent,
+  type TaggedEvent,
+} from './journal.ts';
 import { checkNumber, checkPersistenceId, checkRange } from './validation.ts';
 import { checkFence, checkWriter, type Claim, decideClaim, fencedBy, type HeldClaim, type Writer } from './writer.ts';
 
@@ -30,7 +38,7 @@ export class MemoryJournal implements Journal {
   #closed = false;
 
   constructor(options: { readonly codec?: Codec } = {}) {
-    this.#codec = options.codec ?? plainCodec;
+    this.#codec = options.codec ?? payloadCodec;
   }
 
   async claim(persistenceId: string, writer: Writer): Promise<Claim> {
@@ -54,7 +62,7 @@ export class MemoryJournal implements Journal {
     this.#checkOpen();
     checkAppend(persistenceId, events, expectedSeq, writer);
     if (events.length === 0) return [];
-    const encoded = events.map((event) => this.#codec.encode(event.payload));
+    const encoded = encodePayloads(this.#codec, events);
     const log = this.#logOf(persistenceId);
     checkFence(persistenceId, log.claim, writer);
     if (log.highestSeq !== expectedSeq) {

@@ -8,7 +8,15 @@ export {
   StoreDamagedError,
   StoreLockedError,
 } from './errors.ts';
-export { checkAppend, type Journal, type NewEvent, type StoredEvent, type TaggedEvent } from './journal.ts';
+export {
+  checkAppend,
+  encodePayloads,
+  type Journal,
+  type NewEvent,
+  payloadCodec,
+  type StoredEvent,
+  type TaggedEvent,
+} from './journal.ts';
 export { JournalDurableState, MemoryDurableStateStore } from './journal_durable_state.ts';
 export { MemoryJournal } from './memory_journal.ts';
 export { MemorySnapshotStore } from './memory_snapshot_store.ts';

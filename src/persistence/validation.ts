@@ -14,6 +14,15 @@ const idRule =
   `must be 1 to ${limits.persistenceIdChars} characters without '/', '\\' and control characters, and not '.' or '..'`;
 const tagRule = `must be 1 to ${limits.tagChars} characters without ',' and control characters`;
 
+/** A name that every store can keep as it is. @throws OptionsError */
+export function checkText(family: string, field: string, value: unknown): asserts value is string {
+  const fine = typeof value === 'string' && value !== '' && value.length <= limits.persistenceIdChars &&
+    // deno-lint-ignore no-control-regex
+    !/[\u0000-\u001f\u007f]/.test(value) && !loneSurrogate.test(value);
+  const rule = `must be 1 to ${limits.persistenceIdChars} characters without control characters`;
+  if (!fine) throw new OptionsError(family, field, value, rule);
+}
+
 /** Checked before a store is written. Reading stays allowed for ids from before. @throws OptionsError */
 export function checkPersistenceId(id: unknown): asserts id is string {
   const fine = typeof id === 'string' && id !== '' && id.length <= limits.persistenceIdChars && !forbidden.test(id) &&

@@ -3,7 +3,7 @@
  * on, as Burrows' "Chubby" paper (2006) has its servers do with sequencers.
  */
 import { FencedError } from '../actor/errors.ts';
-import { OptionsError, rules } from '../actor/options.ts';
+import { checkNumber, checkText } from './validation.ts';
 
 /** Who writes: the instance of a singleton that claims an id. A later one shuts out the earlier ones. */
 export interface Writer {
@@ -67,9 +67,7 @@ export function fencedBy(persistenceId: string, writer: Writer, held: HeldClaim)
 
 /** @throws OptionsError */
 export function checkWriter(writer: Writer): void {
-  const epoch = rules.integer(0);
-  const text = rules.text(255);
-  if (!epoch.accepts(writer.epoch)) throw new OptionsError('Writer', 'epoch', writer.epoch, epoch.rule);
-  if (!text.accepts(writer.uid)) throw new OptionsError('Writer', 'uid', writer.uid, text.rule);
-  if (!text.accepts(writer.clusterId)) throw new OptionsError('Writer', 'clusterId', writer.clusterId, text.rule);
+  checkNumber('Writer', 'epoch', writer.epoch);
+  checkText('Writer', 'uid', writer.uid);
+  checkText('Writer', 'clusterId', writer.clusterId);
 }

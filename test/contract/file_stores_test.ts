@@ -9,6 +9,7 @@ import { assertEquals, assertMatch, assertRejects } from '@std/assert';
 import {
   checkJournal,
   type FileStores,
+  type FileSystem,
   type LockWorld,
   nodeFileSystem,
   openFileStores,
@@ -31,13 +32,33 @@ async function onDisk(run: (directory: string) => Promise<void>): Promise<void> 
   }
 }
 
+/** Counts the bytes that are read of a file system from now on. */
+function countReads(system: FileSystem): () => number {
+  let bytes = 0;
+  const open = system.open.bind(system);
+  system.open = async (path, mode) => {
+    const file = await open(path, mode);
+    const read = file.read.bind(file);
+    file.read = async (target, position) => {
+      const count = await read(target, position);
+      bytes += count;
+      return count;
+    };
+    return file;
+  };
+  return () => bytes;
+}
+
 /** Stores, the means to open them again, and their end. */
 async function setup(keepSnapshots?: number) {
   const directory = await mkdtemp(`${tmpdir()}/singlet-stores-`);
-  const options = { segmentBytes: 2_000, ...(keepSnapshots === undefined ? {} : { keepSnapshots }) };
+  const system = { ...nodeFileSystem };
+  const taken = countReads(system);
+  const options = { system, segmentBytes: 2_000, ...(keepSnapshots === undefined ? {} : { keepSnapshots }) };
   let stores: FileStores = await openFileStores(directory, options);
   return {
     stores,
+    taken,
     reopen: async () => {
       await stores.close();
       stores = await openFileStores(directory, options);
@@ -51,8 +72,8 @@ async function setup(keepSnapshots?: number) {
 }
 
 journalContract('files', async () => {
-  const { stores, reopen, end } = await setup();
-  return { journal: stores.journal, reopen: async () => (await reopen()).journal, end };
+  const { stores, reopen, taken, end } = await setup();
+  return { journal: stores.journal, reopen: async () => (await reopen()).journal, taken, end };
 });
 
 durableStateContract('files', async () => {
@@ -67,6 +88,7 @@ snapshotStoreContract('files', async (keepN) => {
 
 journalContract('files in memory', async () => {
   const system = new MemoryFileSystem();
+  const taken = countReads(system);
   let stores = await openFileStores('/data/x', { system, segmentBytes: 2_000 });
   return {
     journal: stores.journal,
@@ -75,6 +97,7 @@ journalContract('files in memory', async () => {
       stores = await openFileStores('/data/x', { system: system.after('process'), segmentBytes: 2_000 });
       return stores.journal;
     },
+    taken,
     end: () => stores.close(),
   };
 });

@@ -1,6 +1,7 @@
 /** What every journal must do. Run by each implementation against itself. */
 import { describe, test } from 'node:test';
-import { assertEquals, assertInstanceOf, assertRejects } from '@std/assert';
+import { assertEquals, assertGreater, assertInstanceOf, assertLess, assertRejects } from '@std/assert';
+import { limits } from '../../src/limits.ts';
 import { FencedError, OptionsError } from '../../src/mod.ts';
 import {
   type Journal,
@@ -15,6 +16,8 @@ export interface JournalUnderTest {
   readonly journal: Journal;
   /** A journal on the same data, as after a restart of the process; undefined where nothing outlives it. */
   readonly reopen: (() => Promise<Journal>) | undefined;
+  /** How much its readers have taken from its medium so far, in a unit of its own. */
+  readonly taken: () => number;
   readonly end: () => Promise<void>;
 }
 
@@ -157,6 +160,14 @@ export function journalContract(
       assertEquals((await collect(journal.read('a'))).length, 500);
     });
 
+    on('an append over the limit of bytes is refused as a value is, and nothing is written', async (journal) => {
+      const { writer } = await journal.claim('a', writerOf(1));
+      const half = { payload: new Uint8Array(limits.appendBytes / 2) };
+      await assertRejects(() => journal.append('a', [half, half], 0, writer), SerializationError, 'at most 67108864');
+      assertEquals(await journal.highestSeq('a'), 0);
+      await journal.append('a', eventsOf('small'), 0, writer);
+    });
+
     on('R129: tags, their limits, and reading by tag in the order of writing', async (journal, { reopen }) => {
       const { writer: a } = await journal.claim('a', writerOf(1));
       const { writer: b } = await journal.claim('b', writerOf(1));
@@ -210,7 +221,7 @@ export function journalContract(
       assertEquals(payloads(await collect(again.read('a', 1, 1))), [{ list: [1] }]);
     });
 
-    on('numbers that are none are refused by name', async (journal) => {
+    on('numbers and names that are none are refused by name', async (journal) => {
       const { writer } = await journal.claim('a', writerOf(1));
       for (const expected of [-1, 0.5, NaN, 2 ** 53]) {
         await assertRejects(() => journal.append('a', eventsOf(1), expected, writer), OptionsError, 'expectedSeq');
@@ -218,6 +229,10 @@ export function journalContract(
       await assertRejects(() => journal.delete('a', -1), OptionsError, 'toSeq');
       await assertRejects(() => collect(journal.read('a', -1)), OptionsError, 'fromSeq');
       await assertRejects(() => journal.claim('a', writerOf(-1)), OptionsError, 'epoch');
+      for (const bad of ['', 'u\u0000', 'u\ud800', 'x'.repeat(256)]) {
+        await assertRejects(() => journal.claim('a', writerOf(2, bad)), OptionsError, 'uid');
+        await assertRejects(() => journal.claim('a', writerOf(2, 'u', bad)), OptionsError, 'clusterId');
+      }
     });
 
     on('reading goes on in order beside writers', async (journal) => {
@@ -231,6 +246,27 @@ export function journalContract(
       assertEquals(seen, Array.from({ length: 300 }, (_, index) => index + 1));
       for await (const event of journal.read('a')) if (event.sequenceNr === 10) break;
       assertEquals(await journal.highestSeq('a'), 301);
+    });
+
+    on('R131, FB-112: a reader that stops pulling stops the reading', async (journal, { taken }) => {
+      const { writer } = await journal.claim('a', writerOf(1));
+      const event = { payload: 'x'.repeat(200), tags: ['all'] };
+      for (let seq = 0; seq < 4_000; seq += 100) await journal.append('a', Array(100).fill(event), seq, writer);
+      for (const reader of [() => journal.read('a'), () => journal.readByTag('all')]) {
+        const start = taken();
+        assertEquals((await collect(reader())).length, 4_000);
+        const whole = taken() - start;
+        const before = taken();
+        const iterator = reader()[Symbol.asyncIterator]();
+        for (let count = 0; count < 10; count += 1) assertEquals((await iterator.next()).done, false);
+        const first = taken() - before;
+        assertGreater(first, 0);
+        assertLess(4 * first, whole);
+        for (let turn = 0; turn < 20; turn += 1) await new Promise((resolve) => setTimeout(resolve, 0));
+        assertEquals(taken() - before, first);
+        await iterator.return?.();
+        assertEquals(taken() - before, first);
+      }
     });
 
     on('FB-116: many writers at once, nothing mixed up', async (journal, { reopen }) => {

@@ -3,8 +3,6 @@ import { after, before, describe, test } from 'node:test';
 import { assert, assertEquals, assertGreater, assertLess, assertRejects, assertThrows } from '@std/assert';
 import {
   createPostgresSchema,
-  postgresJs,
-  type PostgresJsClient,
   PostgresLease,
   type PostgresLeaseSettings,
   PostgresLeaseStore,
@@ -14,15 +12,10 @@ import {
 } from '../../adapters/postgres/mod.ts';
 import { consoleLogger, OptionsError, realEnvironment } from '../../src/mod.ts';
 import { type LeaseBench, leaseContract } from './lease_contract.ts';
-import { postgresMissing, type PostgresServer, startPostgres } from './postgres_server.ts';
+import { connectTo, withoutPostgres } from './postgres_client.ts';
+import { type PostgresServer, startPostgres } from './postgres_server.ts';
 
-/** The package is optional, also for those who check the types. */
-const packageName = 'postgres';
-const client: ((url: string, options: object) => PostgresJsClient) | undefined = await import(packageName).then(
-  (module) => module.default,
-  () => undefined,
-);
-const skip = client === undefined ? 'the package postgres is not installed' : await postgresMissing();
+const skip = withoutPostgres;
 const ttlMs = 600;
 const environment = realEnvironment(consoleLogger('off'));
 const sleep = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
@@ -30,10 +23,7 @@ const sleep = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve,
 let server: PostgresServer | undefined;
 let shared: PostgresQuery | undefined;
 
-function connect(max = 4): PostgresQuery {
-  if (client === undefined || server === undefined) throw new Error('no server');
-  return postgresJs(client(server.url, { max, onnotice: () => {} }));
-}
+const connect = (max = 4): PostgresQuery => connectTo(server, { max });
 
 function query(): PostgresQuery {
   if (shared === undefined) throw new Error('no server');

@@ -35,6 +35,8 @@ export async function postgresMissing(): Promise<string | false> {
 
 export interface PostgresServer {
   readonly url: string;
+  /** Crashes it, and starts it on the same data. */
+  restart(): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -65,24 +67,37 @@ export async function startPostgres(): Promise<PostgresServer> {
   await run(init.file, init.args, { cwd: '/' });
   const settings = [`port=${port}`, 'listen_addresses=127.0.0.1', 'unix_socket_directories=', 'fsync=off'];
   const server = as('postgres', '-D', data, ...settings.flatMap((setting) => ['-c', setting]));
-  const child = spawn(server.file, server.args, { cwd: '/', stdio: ['ignore', 'ignore', 'pipe'] });
-  let output = '';
-  child.stderr.on('data', (bytes) => output += String(bytes));
-  const ended = new Promise<void>((resolve) => child.on('close', () => resolve()));
+  const end = as('pg_ctl', 'stop', '-D', data, '-m', 'immediate');
+  let crash: () => Promise<void> = () => Promise.resolve();
+  const start = async (): Promise<void> => {
+    const child = spawn(server.file, server.args, { cwd: '/', stdio: ['ignore', 'ignore', 'pipe'] });
+    let output = '';
+    child.stderr.on('data', (bytes) => output += String(bytes));
+    const ended = new Promise<void>((resolve) => child.on('close', () => resolve()));
+    crash = async () => {
+      await run(end.file, end.args, { cwd: '/' }).catch(() => child.kill('SIGTERM'));
+      await ended;
+    };
+    for (let waited = 0; !output.includes('ready to accept connections'); waited += 50) {
+      if (waited > 30_000 || child.exitCode !== null) throw new Error(`PostgreSQL does not start: ${output}`);
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+  };
   const stop = async (): Promise<void> => {
-    const end = as('pg_ctl', 'stop', '-D', data, '-m', 'immediate');
-    await run(end.file, end.args, { cwd: '/' }).catch(() => child.kill('SIGTERM'));
-    await ended;
+    await crash();
     await rm(base, { recursive: true, force: true });
   };
-  for (let waited = 0; !output.includes('ready to accept connections'); waited += 50) {
-    if (waited > 30_000 || child.exitCode !== null) {
-      await stop();
-      throw new Error(`PostgreSQL does not start: ${output}`);
-    }
-    await new Promise((resolve) => setTimeout(resolve, 50));
+  try {
+    await start();
+  } catch (error) {
+    await stop();
+    throw error;
   }
-  return { url: `postgres://singlet:${password}@127.0.0.1:${port}/postgres`, stop };
+  const restart = async (): Promise<void> => {
+    await crash();
+    await start();
+  };
+  return { url: `postgres://singlet:${password}@127.0.0.1:${port}/postgres`, restart, stop };
 }
 
 async function freePort(): Promise<number> {

@@ -6,43 +6,51 @@ import {
   nodePg,
   openPostgresStores,
   PostgresJournal,
-  postgresJs,
-  type PostgresJsClient,
   type PostgresQuery,
   postgresSchemaVersion,
   type PostgresStores,
   schemaVersion,
 } from '../../adapters/postgres/mod.ts';
+import { limits } from '../../src/limits.ts';
 import { FencedError, OptionsError } from '../../src/mod.ts';
 import { StorageError } from '../../src/persistence/mod.ts';
 import { durableStateContract } from './durable_state_contract.ts';
 import { collect, eventsOf, journalContract, writerOf } from './journal_contract.ts';
-import { postgresMissing, type PostgresServer, startPostgres } from './postgres_server.ts';
+import { connectTo, withoutPostgres } from './postgres_client.ts';
+import { type PostgresServer, startPostgres } from './postgres_server.ts';
 import { snapshotStoreContract } from './snapshot_store_contract.ts';
 
-/** The package is optional, also for those who check the types. */
-const packageName = 'postgres';
-const client: ((url: string, options: object) => PostgresJsClient) | undefined = await import(packageName).then(
-  (module) => module.default,
-  () => undefined,
-);
-const skip = client === undefined ? 'the package postgres is not installed' : await postgresMissing();
+const skip = withoutPostgres;
 
 let server: PostgresServer | undefined;
 let prefixes = 0;
 
-function connect(max = 4): PostgresQuery {
-  if (client === undefined || server === undefined) throw new Error('no server');
-  return postgresJs(client(server.url, { max, onnotice: () => {} }));
+const connect = (max = 4): PostgresQuery => connectTo(server, { max });
+
+/** The same client, and how many pages of events were asked of it. */
+function countPages(query: PostgresQuery): { readonly query: PostgresQuery; readonly taken: () => number } {
+  let pages = 0;
+  return {
+    query: {
+      query: (text, parameters) => {
+        if (/^select .* from \w+_events /s.test(text)) pages += 1;
+        return query.query(text, parameters);
+      },
+      close: () => query.close(),
+    },
+    taken: () => pages,
+  };
 }
 
 async function setup(keepSnapshots?: number) {
   const prefix = `t${prefixes += 1}_`;
   const options = { prefix, createSchema: true, ...(keepSnapshots === undefined ? {} : { keepSnapshots }) };
-  let stores: PostgresStores = await openPostgresStores(connect(), options);
+  const { query, taken } = countPages(connect());
+  let stores: PostgresStores = await openPostgresStores(query, options);
   return {
     prefix,
     stores,
+    taken,
     reopen: async () => {
       await stores.close();
       return stores = await openPostgresStores(connect(), options);
@@ -60,8 +68,8 @@ describe('PostgreSQL', { skip }, () => {
   });
 
   journalContract('PostgreSQL', async () => {
-    const { stores, reopen, end } = await setup();
-    return { journal: stores.journal, reopen: async () => (await reopen()).journal, end };
+    const { stores, reopen, taken, end } = await setup();
+    return { journal: stores.journal, reopen: async () => (await reopen()).journal, taken, end };
   }, { skip });
 
   durableStateContract('PostgreSQL', async () => {
@@ -147,7 +155,8 @@ describe('PostgreSQL', { skip }, () => {
     const { stores, prefix, end } = await setup();
     const { writer } = await stores.journal.claim('a', writerOf(1));
     await stores.journal.append('a', Array(25).fill({ payload: 'x', tags: ['t'] }), 0, writer);
-    const query = connect();
+    // As the client is without options.
+    const query = connectTo(server, { fetch_types: true });
     const paged = new PostgresJournal(query, { prefix, pageSize: 10 });
     assertEquals((await collect(paged.read('a'))).map((event) => event.sequenceNr).at(-1), 25);
     assertEquals((await collect(paged.readByTag('t'))).length, 25);
@@ -155,27 +164,22 @@ describe('PostgreSQL', { skip }, () => {
     await end();
   });
 
-  test('a server that is away is a StorageError, and works again when it is back', { skip }, async () => {
-    const { stores, end } = await setup();
+  test('pages: events that are large are fetched one after the other', { skip }, async () => {
+    const { stores, prefix, end } = await setup();
     const { writer } = await stores.journal.claim('a', writerOf(1));
-    await stores.journal.append('a', eventsOf(1), 0, writer);
-    const killer = connect(1);
-    await killer.query(
-      `select pg_terminate_backend(pid) from pg_stat_activity where pid <> pg_backend_pid() and backend_type = 'client backend'`,
-      [],
-    );
-    let acked = 1;
-    for (let tries = 0; tries < 20 && acked < 3; tries += 1) {
-      try {
-        await stores.journal.append('a', eventsOf(acked + 1), acked, writer);
-        acked += 1;
-      } catch (error) {
-        assertEquals(error instanceof StorageError, true, String(error));
-        acked = await stores.journal.highestSeq('a').catch(() => acked);
-      }
+    const sizes = [10, limits.journalPageBytes, 10, 10, limits.journalPageBytes + 10, limits.journalPageBytes + 10, 10];
+    const events = sizes.map((size) => ({ payload: new Uint8Array(size), tags: ['t'] }));
+    for (const [seq, event] of events.entries()) await stores.journal.append('a', [event], seq, writer);
+    const { query, taken } = countPages(connect());
+    const journal = new PostgresJournal(query, { prefix });
+    for (const reader of [journal.read('a'), journal.readByTag('t')]) {
+      const before = taken();
+      const seen = (await collect(reader)).map((event) => (event.payload as Uint8Array).length);
+      assertEquals(seen, sizes);
+      // Each page ends with the event that fills it.
+      assertEquals(taken() - before, 4);
     }
-    assertEquals((await collect(stores.journal.read('a'))).map((event) => event.payload), [1, 2, 3]);
-    await killer.close();
+    await query.close();
     await end();
   });
 

@@ -3,26 +3,21 @@ import { tmpdir } from 'node:os';
 import { describe, test } from 'node:test';
 import { assert, assertEquals, assertGreater, assertLess, assertMatch } from '@std/assert';
 import { hostings, tally } from '../../demo/accounting.ts';
-import { type JobSpec, postJob, skippedTicks } from '../../demo/jobs_client.ts';
-import { postgresMissing, startPostgres } from '../contract/postgres_server.ts';
+import { postJob, skippedTicks } from '../../demo/jobs_client.ts';
 import {
   deadlineMs,
   exitOf,
   json,
   post,
   type ReceivedCall,
-  type Receiver,
   request,
   type RuntimeName,
   type Scene,
   scene,
   sleep,
-  type TestNode,
   until,
 } from './cluster_process.ts';
-
-const everyMs = 200;
-const jobs = 10;
+import { assertGoesOn, callsAfter, everyMs, idsOf, jobs, postAll, slowCall, specs } from './durable_jobs_scene.ts';
 
 /** A test with a directory of its own, whose parent is there. */
 function journalScene(run: (s: Scene, directory: string) => Promise<void>): () => Promise<void> {
@@ -34,60 +29,6 @@ function journalScene(run: (s: Scene, directory: string) => Promise<void>): () =
       await rm(parent, { recursive: true, force: true });
     }
   };
-}
-
-/** Jobs whose targets answer at once, and one whose target takes longer than a crash takes to be noticed. */
-function specs(receiver: Receiver): readonly JobSpec[] {
-  const quick = Array.from(
-    { length: jobs },
-    (_, index) => ({ id: `job${index}`, everyMs, url: receiver.url('/hook') }),
-  );
-  return [...quick, { id: 'slow', everyMs: 1_000, url: receiver.url('/slow/800') }];
-}
-
-async function postAll(node: TestNode, receiver: Receiver): Promise<void> {
-  for (const spec of specs(receiver)) {
-    await postJob(node.line.url, spec, deadlineMs);
-    await sleep(everyMs / jobs);
-  }
-}
-
-function callsAfter(receiver: Receiver, epoch: number, count: number): Promise<readonly ReceivedCall[]> {
-  return until(`${count} calls after epoch ${epoch}`, deadlineMs, () => {
-    const calls = receiver.calls.filter((call) => call.epoch > epoch);
-    return calls.length >= count ? calls : undefined;
-  });
-}
-
-/** Waits for the next call to the slow target: it is in flight for most of a second. */
-async function slowCall(receiver: Receiver): Promise<ReceivedCall> {
-  const seen = receiver.calls.length;
-  return await until('a slow call', deadlineMs, () => receiver.calls.slice(seen).find((call) => call.id === 'slow'));
-}
-
-/** Run numbers go on from 1 without a gap, each for one due time, over crashes. What came twice was each job's last. */
-function assertGoesOn(calls: readonly ReceivedCall[]): readonly string[] {
-  const doubled: string[] = [];
-  for (const id of new Set(calls.map((call) => call.id))) {
-    const own = calls.filter((call) => call.id === id);
-    const runs = [...new Set(own.map((call) => call.run))];
-    assertEquals(runs, runs.map((_, index) => index + 1), id);
-    assertEquals(new Set(own.map((call) => `${call.run}@${call.dueAt}`)).size, runs.length, id);
-    assertEquals(new Set(own.map((call) => call.dueAt)).size, runs.length, id);
-    for (const [index, call] of own.entries()) {
-      const before = own.findIndex((one) => one.run === call.run);
-      if (before === index) continue;
-      doubled.push(id);
-      assertEquals(index, before + 1, `${id}#${call.run} came again, and was not the last`);
-      assertGreater(call.epoch, own[before]!.epoch);
-    }
-  }
-  return doubled;
-}
-
-async function idsOf(node: TestNode): Promise<readonly string[]> {
-  const { jobs } = await json<{ jobs: { id: string }[] }>(await request(node, '/jobs'));
-  return jobs.map((job) => job.id);
 }
 
 describe('jobs in a journal', () => {
@@ -261,39 +202,4 @@ describe('jobs in a journal', () => {
       assertLess(bytes, 4 * 1024 * 1024);
     }),
   );
-});
-
-const skip = await postgresMissing();
-
-describe('jobs in PostgreSQL', { skip }, () => {
-  for (const kinds of [['bun', 'node'], ['node', 'deno'], ['deno', 'bun']] as const) {
-    test(
-      `SIGKILL and SIGTERM of the host: the next has the jobs (${kinds})`,
-      scene(async (s) => {
-        const server = await startPostgres();
-        try {
-          const receiver = await s.receiver();
-          const flags = ['--postgres', server.url];
-          const nodes = await s.cluster(kinds, flags);
-          await postAll(nodes[1]!, receiver);
-          const [{ epoch }] = await callsAfter(receiver, 0, 5 * jobs) as [ReceivedCall];
-          const last = await slowCall(receiver);
-          nodes[0]!.process.signal('SIGKILL');
-          const [first] = await callsAfter(receiver, epoch, 5 * jobs);
-          assertEquals(first!.host, nodes[1]!.line.address);
-          const slow = receiver.calls.find((call) => call.id === 'slow' && call.epoch > epoch)!;
-          assertEquals([slow.run, slow.dueAt], [last.run, last.dueAt]);
-          const doubled = assertGoesOn(receiver.calls).length;
-          const third = await s.startReady(kinds[0], [...flags, '--seeds', nodes[1]!.line.address]);
-          nodes[1]!.process.signal('SIGTERM');
-          await exitOf(nodes[1]!.process);
-          await callsAfter(receiver, first!.epoch, 5 * jobs);
-          assertEquals(assertGoesOn(receiver.calls).length, doubled);
-          assertEquals((await idsOf(third)).length, jobs + 1);
-        } finally {
-          await server.stop();
-        }
-      }),
-    );
-  }
 });

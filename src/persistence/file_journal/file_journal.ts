@@ -9,18 +9,20 @@ import {
   checkWriter,
   type Claim,
   decideClaim,
+  encodePayloads,
   fencedBy,
   type HeldClaim,
   type Journal,
   JournalConcurrencyError,
   type NewEvent,
+  payloadCodec,
   StorageError,
   StoreDamagedError,
   type StoredEvent,
   type TaggedEvent,
   type Writer,
 } from '../mod.ts';
-import { Codec } from '../../wire/codec.ts';
+import type { Codec } from '../../wire/codec.ts';
 import type { FileSystem } from './file_system.ts';
 import { GroupCommit, type Outcome, type Task } from './group_commit.ts';
 import { type CutTail, loadLog, LogFiles } from './log_files.ts';
@@ -63,8 +65,6 @@ interface Staged {
   deletedTo: number;
   claim: HeldClaim | undefined;
 }
-
-const payloadCodec = new Codec({ maxBytes: limits.appendBytes });
 
 /**
  * A journal in the files of one directory: what `append` has acknowledged survives a crash and a loss of power. For the
@@ -124,15 +124,13 @@ export class FileJournal implements Journal {
   ): Promise<readonly StoredEvent[]> {
     checkAppend(persistenceId, events, expectedSeq, writer);
     if (events.length === 0) return [];
-    const encoded = events.map(({ payload, tags = [], version = 0 }) => ({
-      payload: this.#codec.encode(payload),
+    const payloads = encodePayloads(this.#codec, events);
+    const encoded = events.map(({ tags = [], version = 0 }, index) => ({
+      payload: payloads[index] as Uint8Array,
       tags: [...new Set(tags)],
       version,
     }));
-    const size = encoded.reduce((sum, event) => sum + event.payload.length, 0);
-    if (size > limits.appendBytes) {
-      throw new StorageError(`an append of ${size} bytes; at most ${limits.appendBytes} are possible`);
-    }
+    const size = payloads.reduce((sum, payload) => sum + payload.length, 0);
     await this.#submit({ kind: 'append', id: persistenceId, expectedSeq, writer, events: encoded }, size);
     return events.map(({ payload }, index) => {
       const { tags, version } = encoded[index] as EventBytes;
