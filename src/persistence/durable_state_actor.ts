@@ -1,6 +1,6 @@
 /** An actor that keeps its latest state in a store. */
 import { ActorUsageError } from '../actor/errors.ts';
-import type { DurableStateStore } from './durable_state_store.ts';
+import type { DurableState, DurableStateStore } from './durable_state_store.ts';
 import { mustStop, RecoveryError } from './errors.ts';
 import {
   breakOff,
@@ -12,7 +12,7 @@ import {
   phase,
   recoverState,
 } from './persistent_base.ts';
-import { plainSchema, type Schema, writeWith } from './schema.ts';
+import { plainSchema, readWith, type Schema, writeWith } from './schema.ts';
 import type { Writer } from './writer.ts';
 
 /**
@@ -106,6 +106,17 @@ export abstract class DurableStateActor<Command = unknown, State = unknown> exte
     }
   }
 
+  #read({ value, version, revision }: DurableState): State {
+    try {
+      return readWith(this.stateSchema(), value, version);
+    } catch (error) {
+      const detail = `its state of revision ${revision} (schema version ${version}) is not understood: ${
+        String(error)
+      }`;
+      throw new RecoveryError(this.persistenceId, detail, undefined, error);
+    }
+  }
+
   protected override async [recoverState](writer: Writer | undefined): Promise<void> {
     const { context, persistenceId } = this;
     const store = this.stores().durableState;
@@ -122,6 +133,6 @@ export abstract class DurableStateActor<Command = unknown, State = unknown> exte
       throw new RecoveryError(persistenceId, `the store has revision ${revision} and should have ${claim.highestSeq}`);
     }
     this.#revision = revision;
-    this.#state = stored === undefined ? this.emptyState() : this.stateSchema().read(stored.value, stored.version);
+    this.#state = stored === undefined ? this.emptyState() : this.#read(stored);
   }
 }

@@ -16,7 +16,7 @@ import {
   recoverState,
 } from './persistent_base.ts';
 import { type Mark, recover } from './recovery.ts';
-import { plainSchema, type Schema, writeWith } from './schema.ts';
+import { plainSchema, readWith, type Schema, writeWith } from './schema.ts';
 import { neverSnapshot, type SnapshotPolicy } from './snapshot_policy.ts';
 import { Snapshotting } from './snapshotting.ts';
 import { checkNumber, checkTags } from './validation.ts';
@@ -139,7 +139,7 @@ export abstract class PersistentActor<Command = unknown, Event = unknown, State 
   async *readEvents(fromSeq = 1, toSeq = Infinity): AsyncGenerator<Event, void, void> {
     const schema = this.eventSchema();
     for await (const stored of this.#needJournal().read(this.persistenceId, fromSeq, toSeq)) {
-      yield schema.read(stored.payload, stored.version);
+      yield readWith(schema, stored.payload, stored.version);
     }
   }
 

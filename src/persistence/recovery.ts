@@ -4,7 +4,7 @@ import { limits } from '../limits.ts';
 import { RecoveryError } from './errors.ts';
 import type { Journal, StoredEvent } from './journal.ts';
 import { planReplay, SequenceCheck } from './replay_check.ts';
-import type { Schema } from './schema.ts';
+import { readWith, type Schema } from './schema.ts';
 import type { SnapshotDamage, SnapshotStore } from './snapshot_store.ts';
 import type { Claim } from './writer.ts';
 
@@ -84,7 +84,7 @@ async function loadSnapshot<Event, State>(
   if (snapshot === undefined) return undefined;
   const { sequenceNr, version } = snapshot;
   try {
-    return { sequenceNr, state: states.read(snapshot.state, version) };
+    return { sequenceNr, state: readWith(states, snapshot.state, version) };
   } catch (error) {
     const detail = `the snapshot of number ${sequenceNr} (schema version ${version}) is not understood: ${
       String(error)
@@ -120,7 +120,7 @@ async function replay<Event, State>(
 
 function apply<Event, State>(port: RecoveryPort<Event, State>, state: State, stored: StoredEvent): State {
   try {
-    return port.onEvent(state, port.events.read(stored.payload, stored.version));
+    return port.onEvent(state, readWith(port.events, stored.payload, stored.version));
   } catch (error) {
     const detail = `event ${stored.sequenceNr} (schema version ${stored.version}) failed: ${String(error)}`;
     throw new RecoveryError(port.persistenceId, detail, stored.sequenceNr, error);

@@ -9,7 +9,7 @@ export interface Schema<T> {
   readonly version: number;
   /** Default: the value itself. */
   write?(value: T): unknown;
-  /** Makes a present value of a stored one, of this version or any before it. A throw fails the recovery. */
+  /** Makes a present value of a stored one, of this version or any before it; others are refused. A throw fails the recovery. */
   read(stored: unknown, version: number): T;
 }
 
@@ -17,4 +17,10 @@ export const plainSchema: Schema<any> = { version: 0, read: (stored) => stored }
 
 export function writeWith<T>(schema: Schema<T>, value: T): unknown {
   return schema.write === undefined ? value : schema.write(value);
+}
+
+/** @throws RangeError for what a later version of the program has written: nobody here knows what it means */
+export function readWith<T>(schema: Schema<T>, stored: unknown, version: number): T {
+  if (version <= schema.version) return schema.read(stored, version);
+  throw new RangeError(`it has schema version ${version}, and this program knows none above ${schema.version}`);
 }

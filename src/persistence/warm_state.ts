@@ -2,7 +2,7 @@
 import { Codec } from '../wire/codec.ts';
 import { limits } from '../limits.ts';
 import type { Mark } from './recovery.ts';
-import { type Schema, writeWith } from './schema.ts';
+import { readWith, type Schema, writeWith } from './schema.ts';
 
 const format = 1;
 const codec = new Codec({ maxBytes: limits.handOverStateBytes });
@@ -21,5 +21,5 @@ export function unpackWarmState<State>(persistenceId: string, bytes: Uint8Array,
   if (!Number.isSafeInteger(sequenceNr) || (sequenceNr as number) < 0 || typeof version !== 'number') {
     throw new TypeError('the state has no sequence number');
   }
-  return { sequenceNr: sequenceNr as number, state: schema.read(state, version) };
+  return { sequenceNr: sequenceNr as number, state: readWith(schema, state, version) };
 }

@@ -138,6 +138,15 @@ describe('durable state actor', () => {
     assertEquals(await run((actor) => actor.state.theme), 'old blue');
     await run((actor) => actor.persist({ theme: 'green' }));
     assertEquals((await store.load('settings'))?.value, 'green');
+
+    // An older program does not know what that is.
+    const old = world(store);
+    old.spawn();
+    for (let round = 0; old.failures.length === 0 && round < 1_000; round += 1) await old.env.settle();
+    assertMatch(
+      String(old.failures[0]),
+      /'settings' cannot recover: its state of revision 2 \(schema version 1\).*none above 0/,
+    );
   });
 
   test('without a store the error says so', async () => {

@@ -269,6 +269,34 @@ describe('recovery', () => {
     await world.snapshots.save('account', { sequenceNr: 3, state: {}, version: 1 });
     assertMatch(String(await failureOf(world.restarted(), () => new Evolved())), /schema version 1.*too old/);
   });
+
+  test('what a later version of the program has written is refused, with a schema or without one', async () => {
+    const journal = new MemoryJournal();
+    const { writer } = await journal.claim('account', writerOf(1));
+    await journal.append('account', [{ payload: { amount: 1 } }], 0, writer);
+    await journal.append('account', [{ payload: { amount: 2 }, version: 4 }], 1, writer);
+    const later = /event 2 \(schema version 4\) failed: .*this program knows none above 0/;
+    assertMatch(String(await failureOf(new World({ journal }))), later);
+    class Knowing extends Account {
+      known = 4;
+      override eventSchema(): Schema<Added> {
+        return { version: this.known, read: (stored) => stored as Added };
+      }
+    }
+    const world = new World({ journal });
+    const account = world.spawn('account', () => new Knowing());
+    assertEquals(await account.get(), { total: 3, count: 2 });
+    const readAs = (known: number) =>
+      account.run((actor) => {
+        (actor as Knowing).known = known;
+        return collect(actor.readEvents());
+      });
+    assertEquals((await readAs(4)).length, 2);
+    await assertRejects(() => readAs(3), RangeError, 'none above 3');
+    await world.snapshots.save('account', { sequenceNr: 2, state: { total: 3, count: 2 }, version: 1 });
+    const snapshot = /snapshot of number 2 \(schema version 1\) is not understood.*none above 0/;
+    assertMatch(String(await failureOf(world.restarted(), () => new Knowing())), snapshot);
+  });
 });
 
 describe('snapshots', () => {
