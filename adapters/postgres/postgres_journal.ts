@@ -9,6 +9,7 @@ import {
   checkRange,
   checkWriter,
   type Claim,
+  decodePayload,
   encodePayloads,
   fencedBy,
   type HeldClaim,
@@ -234,10 +235,11 @@ export class PostgresJournal implements Journal {
   }
 
   #stored(row: Row): StoredEvent {
+    const [persistenceId, sequenceNr] = [String(row['id']), integer(row['seq'])];
     return {
-      persistenceId: String(row['id']),
-      sequenceNr: integer(row['seq']),
-      payload: this.#codec.decode(bytesOf(row['payload'])),
+      persistenceId,
+      sequenceNr,
+      payload: decodePayload(this.#codec, bytesOf(row['payload']), persistenceId, sequenceNr),
       tags: row['tag_list'] as readonly string[],
       version: integer(row['version']),
       epoch: integer(row['epoch']),

@@ -3,6 +3,7 @@ import { OptionsError } from '../actor/options.ts';
 import { limits } from '../limits.ts';
 import { Codec } from '../wire/codec.ts';
 import { SerializationError } from '../wire/errors.ts';
+import { RecoveryError } from './errors.ts';
 import { checkNumber, checkPersistenceId, checkTags } from './validation.ts';
 import { checkWriter, type Claim, type Writer } from './writer.ts';
 
@@ -87,6 +88,20 @@ export function encodePayloads(codec: Codec, events: readonly NewEvent[]): reado
       `and those before it in one append take ${size} bytes encoded; at most ${limits.appendBytes} are possible`;
     throw new SerializationError('', rule);
   });
+}
+
+/** @throws RecoveryError that names the event, such as one of a class that this program does not know */
+export function decodePayload(codec: Codec, bytes: Uint8Array, persistenceId: string, sequenceNr: number): unknown {
+  try {
+    return codec.decode(bytes);
+  } catch (error) {
+    throw new RecoveryError(
+      persistenceId,
+      `event ${sequenceNr} cannot be decoded: ${String(error)}`,
+      sequenceNr,
+      error,
+    );
+  }
 }
 
 /** What every `append` checks first. @throws OptionsError */

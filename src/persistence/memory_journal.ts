@@ -3,6 +3,7 @@ import type { Codec } from '../wire/codec.ts';
 import { JournalConcurrencyError, StorageError } from './errors.ts';
 import {
   checkAppend,
+  decodePayload,
   encodePayloads,
   type Journal,
   type NewEvent,
@@ -142,7 +143,8 @@ export class MemoryJournal implements Journal {
   }
 
   #stored({ event, bytes }: Entry): StoredEvent {
-    return { ...event, payload: this.#codec.decode(bytes) };
+    const { persistenceId, sequenceNr } = event;
+    return { ...event, payload: decodePayload(this.#codec, bytes, persistenceId, sequenceNr) };
   }
 
   #logOf(persistenceId: string): Log {

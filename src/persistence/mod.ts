@@ -10,6 +10,7 @@ export {
 } from './errors.ts';
 export {
   checkAppend,
+  decodePayload,
   encodePayloads,
   type Journal,
   type NewEvent,

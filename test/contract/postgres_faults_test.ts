@@ -9,7 +9,7 @@ import {
   type PostgresQuery,
 } from '../../adapters/postgres/mod.ts';
 import { ActorSystem, SupervisorStrategy } from '../../src/mod.ts';
-import { StorageError, usePersistence } from '../../src/persistence/mod.ts';
+import { RecoveryError, StorageError, usePersistence } from '../../src/persistence/mod.ts';
 import { Account, type Balance, type Command } from '../persistence/account_fixture.ts';
 import { collect, eventsOf, writerOf } from './journal_contract.ts';
 import { connectTo, withoutPostgres } from './postgres_client.ts';
@@ -106,6 +106,23 @@ describe('PostgreSQL: faults', { skip }, () => {
     await until(async () => await journal.highestSeq('a').catch(() => 0) === 1);
     await late.close();
     await admin.close();
+  });
+
+  test('bytes that are no event are named, and a snapshot that is none is passed over', { skip }, async () => {
+    const { stores, prefix, end } = await setup();
+    const { writer } = await stores.journal.claim('a', writerOf(1));
+    await stores.journal.append('a', eventsOf(1, 2, 3), 0, writer);
+    for (const sequenceNr of [1, 2]) await stores.snapshots.save('a', { sequenceNr, state: sequenceNr, version: 0 });
+    const admin = connect(1);
+    await admin.query(`update ${prefix}journal_events set payload = '\\xff' where seq = 2`, []);
+    await admin.query(`update ${prefix}snapshots set state = '\\xff' where seq = 2`, []);
+    const error = await assertRejects(() => collect(stores.journal.read('a')), RecoveryError);
+    assertEquals([error.sequenceNr, error.persistenceId], [2, 'a']);
+    const damaged: number[] = [];
+    assertEquals((await stores.snapshots.loadLatest('a', (one) => damaged.push(one.sequenceNr)))?.state, 1);
+    assertEquals(damaged, [2]);
+    await admin.close();
+    await end();
   });
 
   test('a statement that waits too long fails, and the next goes on', { skip }, async () => {

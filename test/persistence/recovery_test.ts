@@ -11,6 +11,8 @@ import {
   type StoredEvent,
 } from '../../src/persistence/mod.ts';
 import { Actor } from '../../src/actor/actor.ts';
+import { Codec } from '../../src/wire/codec.ts';
+import { DecodeError } from '../../src/wire/errors.ts';
 import { collect, writerOf } from '../contract/journal_contract.ts';
 import { Account, type Added, type Balance, World } from './account_fixture.ts';
 
@@ -268,6 +270,25 @@ describe('recovery', () => {
     assertEquals(await world.restarted().spawn('account', () => new Evolved()).get(), { total: 17, count: 3 });
     await world.snapshots.save('account', { sequenceNr: 3, state: {}, version: 1 });
     assertMatch(String(await failureOf(world.restarted(), () => new Evolved())), /schema version 1.*too old/);
+  });
+
+  test('an event that cannot be decoded is named', async () => {
+    // As if a class had been registered once, and were not any more.
+    class Forgetful extends Codec {
+      override decode(bytes: Uint8Array): unknown {
+        throw new DecodeError(`class Added is not known (${bytes.length} bytes)`);
+      }
+    }
+    const journal = new MemoryJournal({ codec: new Forgetful() });
+    const { writer } = await journal.claim('account', writerOf(1));
+    await journal.append('account', [{ payload: { amount: 1 } }], 0, writer);
+    const error = await failureOf(new World({ journal }));
+    assertInstanceOf(error, RecoveryError);
+    assertEquals(error.sequenceNr, 1);
+    assertMatch(
+      error.message,
+      /'account' cannot recover: event 1 cannot be decoded: DecodeError: class Added is not known/,
+    );
   });
 
   test('what a later version of the program has written is refused, with a schema or without one', async () => {

@@ -1,5 +1,5 @@
 /** Reads records back, a stretch of the file at a time, and checks each. */
-import { StoreDamagedError, type StoredEvent } from '../mod.ts';
+import { decodePayload, StoreDamagedError, type StoredEvent } from '../mod.ts';
 import type { Codec } from '../../wire/codec.ts';
 import { crc32 } from '../../wire/crc32.ts';
 import { ByteReader } from './bytes.ts';
@@ -55,7 +55,7 @@ export class LogReader {
     return events.map(({ payload, tags, version }, index) => ({
       persistenceId: id,
       sequenceNr: firstSeq + index,
-      payload: this.#codec.decode(payload),
+      payload: decodePayload(this.#codec, payload, id, firstSeq + index),
       tags,
       version,
       epoch,

@@ -1,7 +1,10 @@
 /** Readers take their time, and the journal takes no more than it needs. */
 import { describe, test } from 'node:test';
-import { assert, assertEquals } from '@std/assert';
+import { assert, assertEquals, assertMatch, assertRejects } from '@std/assert';
 import { FileJournal } from '../../../src/persistence/file_journal/file_journal.ts';
+import { RecoveryError } from '../../../src/persistence/mod.ts';
+import { Codec } from '../../../src/wire/codec.ts';
+import { DecodeError } from '../../../src/wire/errors.ts';
 import { writerOf } from '../../contract/journal_contract.ts';
 import { MemoryFileSystem } from './memory_file_system.ts';
 
@@ -39,6 +42,20 @@ describe('reading a file journal', () => {
     // 16 KiB at first, twice as many each time, 256 KiB in the end; and a record on the edge is read twice.
     const windows = Math.ceil(bytes / (256 * 1_024)) + 5;
     assert(reads() - before <= windows + 1, `${reads() - before} reads for ${windows} windows`);
+  });
+
+  test('an event that cannot be decoded is named', async () => {
+    const { system } = await filled();
+    class Forgetful extends Codec {
+      override decode(): unknown {
+        throw new DecodeError('a class that is not known');
+      }
+    }
+    const journal = await FileJournal.open({ system, directory: '/data/journal', codec: new Forgetful() });
+    for (const reader of [journal.read('a', 7), journal.readByTag('all')]) {
+      const error = await assertRejects(() => reader.next(), RecoveryError, 'a class that is not known');
+      assertMatch(error.message, /^'a' cannot recover: event [17] cannot be decoded/);
+    }
   });
 
   test('R131: readers go on beside writers, and end where the journal ended when they were asked', async () => {
