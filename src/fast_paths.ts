@@ -8,6 +8,8 @@ export const fastPaths = {
   soon: true,
   /** The messages of a turn travel in one frame. */
   batching: true,
+  /** What both lanes have to send travels in one frame, while it is little. */
+  jointFrames: true,
   /** Values with nothing special in them are encoded as they are, not from a copy. */
   direct: true,
   /** An actor holds a mailbox only while it has something to handle. */

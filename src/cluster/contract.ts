@@ -48,6 +48,8 @@ export interface MembershipNode {
   sendSystem(address: Address, envelope: Envelope, uid?: string): void;
   /** Undefined when queued; `sized` is told its encoded size then. */
   sendUser(address: Address, envelope: Envelope, uid?: string, sized?: Sized): SendFailure | undefined;
+  /** Runs `run` in a later turn, before what is queued for other nodes is sent: what it sends leaves with that. */
+  beforeFlush(run: () => void): void;
   readonly messages: MessageCheck;
   congested(address: Address): boolean;
   /** There is a link to the process `uid` at `address`: what is sent to it now does not wait for one. */

@@ -193,6 +193,10 @@ export class ClusterNode implements MembershipNode, NodeContext {
     return this.peers.sendUser(address, envelope, uid, sized);
   }
 
+  beforeFlush(run: () => void): void {
+    this.peers.beforeFlush(run);
+  }
+
   get messages(): MessageCheck {
     return this.peers;
   }

@@ -184,7 +184,7 @@ export class HostSide implements LocalHost {
   bookFlush(): void {
     if (this.#flushBooked) return;
     this.#flushBooked = true;
-    this.#port.node.environment.turns.schedule(() => {
+    this.#port.node.beforeFlush(() => {
       this.#flushBooked = false;
       this.#port.host.flush();
     });

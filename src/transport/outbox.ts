@@ -42,6 +42,7 @@ export class Outbox {
 
   /** The system lane first, and while the socket has much unsent only that. True when all is handed over. */
   pump(link: Link): boolean {
+    if (link.bufferedBytes() <= limits.socketBufferBytes) this.sendJointly(link);
     this.send(link, this.system, 'system', limits.systemBufferBytes);
     this.send(link, this.user, 'user', limits.socketBufferBytes);
     if (this.empty) return true;
@@ -80,6 +81,14 @@ export class Outbox {
   giveUp(reason: string): void {
     this.giveBack(this.system.drain(), reason);
     this.giveBack(this.user.drain(), reason);
+  }
+
+  /** One frame with what both lanes have to send, the system lane's before the other's: one wake-up for the receiver. */
+  private sendJointly(link: Link): void {
+    const joint = this.user.nextBehind(this.system);
+    if (joint === undefined) return;
+    link.send(joint.frame);
+    this.owner.counters.sent('user', joint.frame.length, joint.messages);
   }
 
   private send(link: Link, queue: SendQueue, lane: Lane, maxBuffered: number): void {

@@ -45,6 +45,7 @@ export class LinkedPeers implements Peers {
   /** Frames of dialled links whose dial has not been answered to us yet: some transports are that quick. */
   private readonly early = new WeakMap<Link, Uint8Array[]>();
   private readonly dirty = new Set<Peer>();
+  private late: (() => void)[] = [];
   private readonly warnedAt = new Map<Address, number>();
   private readonly lines: LineBudget;
   private scheduled = false;
@@ -184,15 +185,29 @@ export class LinkedPeers implements Peers {
     await this.options.transport.stop();
   }
 
+  beforeFlush(run: () => void): void {
+    this.late.push(run);
+    this.schedule();
+  }
+
   private markDirty(peer: Peer): void {
     this.dirty.add(peer);
+    this.schedule();
+  }
+
+  private schedule(): void {
     if (this.scheduled) return;
     this.scheduled = true;
-    this.options.environment.turns.schedule(() => {
-      this.scheduled = false;
-      this.flush();
-    });
+    this.options.environment.turns.schedule(this.turn);
   }
+
+  private readonly turn = (): void => {
+    const { late } = this;
+    this.late = [];
+    for (const run of late) this.guarded('beforeFlush', run);
+    this.scheduled = false;
+    this.flush();
+  };
 
   private peer(address: Address): Peer {
     const known = this.peers.get(address);

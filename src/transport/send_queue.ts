@@ -28,6 +28,8 @@ export interface Returned {
   readonly messages: number;
 }
 
+/** Of two lanes together: more would let the one wait for the other, and copying it costs more than a second frame. */
+const maxJointBytes = 16 * 1024;
 const nothing: Returned = { envelopes: [], messages: 0 };
 
 export class SendQueue {
@@ -83,6 +85,22 @@ export class SendQueue {
     if (!head.parts!.done) return { frame, messages: 0 };
     this.shift();
     return { frame, messages: head.messages };
+  }
+
+  /** One frame of this lane with all that waits in `first` and then here; undefined when it is much, or either is empty. */
+  nextBehind(first: SendQueue): { readonly frame: Uint8Array; readonly messages: number } | undefined {
+    const [ahead] = first.chunks;
+    const [own] = this.chunks;
+    const alone = first.chunks.length === 1 && this.chunks.length === 1;
+    if (!alone || !ahead?.writer || !own?.writer || ahead.bytes + own.bytes > maxJointBytes) return undefined;
+    if (!fastPaths.jointFrames) return undefined;
+    const messages = ahead.messages + own.messages;
+    const frame = own.writer.takeBehind(ahead.writer);
+    first.spare = ahead.writer;
+    this.spare = own.writer;
+    first.shift();
+    this.shift();
+    return { frame, messages };
   }
 
   /** A new link to process `uid`: parts start again, and what was meant for another process is given back. */

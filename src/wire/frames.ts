@@ -73,13 +73,28 @@ export class FrameWriter {
   /** The frame, in memory of its own. The writer is empty afterwards; a buffer that grew beyond a batch is given back. */
   take(): Uint8Array<ArrayBuffer> {
     const frame = this.buffer.slice(0, this.end);
+    this.clear();
+    return frame;
+  }
+
+  /** One frame of this lane with what `first` has and then what is here; both are empty afterwards. */
+  takeBehind(first: FrameWriter): Uint8Array<ArrayBuffer> {
+    const frame = new Uint8Array(first.end + this.end - FRAME_HEADER_BYTES);
+    writeHeader(frame, this.lane, kindBytes.batch);
+    frame.set(first.buffer.subarray(FRAME_HEADER_BYTES, first.end), FRAME_HEADER_BYTES);
+    frame.set(this.buffer.subarray(FRAME_HEADER_BYTES, this.end), first.end);
+    first.clear();
+    this.clear();
+    return frame;
+  }
+
+  private clear(): void {
     if (this.buffer.length > limits.batchBytes) {
       this.buffer = new Uint8Array(1024);
       writeHeader(this.buffer, this.lane, kindBytes.batch);
     }
     this.end = FRAME_HEADER_BYTES;
     this.count = 0;
-    return frame;
   }
 }
 

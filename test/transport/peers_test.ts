@@ -1,5 +1,6 @@
 import { describe, test } from 'node:test';
 import { assert, assertEquals } from '@std/assert';
+import { fastPaths } from '../../src/fast_paths.ts';
 import { limits } from '../../src/limits.ts';
 import { addressOf, type PeersNode, world } from './peers_node.ts';
 
@@ -42,19 +43,63 @@ describe('peers: sending', () => {
     }
   });
 
-  test('messages of one turn share a frame; system messages go first', async () => {
+  for (const joint of [true, false]) {
+    test(`messages of one turn share ${joint ? 'a frame' : 'a frame of each lane'}; system messages go first`, async () => {
+      fastPaths.jointFrames = joint;
+      try {
+        const { env, node } = world();
+        const a = await node(1, 'a');
+        const b = await node(2, 'b');
+        a.peers.connect(B);
+        env.advance(10);
+        for (const n of range(100)) a.peers.sendUser(B, [1, n]);
+        a.peers.sendSystem(B, [13, 'beat']);
+        env.advance(10);
+        assertEquals(b.got[0], [13, 'beat']);
+        assertEquals(numbers(b), range(100));
+        const { out } = a.peers.counters;
+        assertEquals([out.user.frames, out.system.frames], joint ? [1, 0] : [1, 1]);
+        assertEquals([out.user.messages, b.peers.counters.in.user.messages], joint ? [101, 101] : [100, 100]);
+      } finally {
+        fastPaths.jointFrames = true;
+      }
+    });
+  }
+
+  test('system messages do not wait in one frame with many user messages', async () => {
     const { env, node } = world();
     const a = await node(1, 'a');
     const b = await node(2, 'b');
     a.peers.connect(B);
     env.advance(10);
-    for (const n of range(100)) a.peers.sendUser(B, [1, n]);
+    a.peers.sendUser(B, [1, 'x'.repeat(20_000)]);
     a.peers.sendSystem(B, [13, 'beat']);
     env.advance(10);
-    assertEquals(b.got[0], [13, 'beat']);
-    assertEquals(numbers(b), range(100));
     assertEquals([a.peers.counters.out.user.frames, a.peers.counters.out.system.frames], [1, 1]);
-    assertEquals([a.peers.counters.out.user.messages, b.peers.counters.in.user.messages], [100, 100]);
+    assertEquals(b.got.map(([code]) => code), [13, 1]);
+  });
+
+  test('what is sent before a flush leaves with it, and one that throws keeps nothing back', async () => {
+    const { env, node } = world();
+    const a = await node(1, 'a');
+    const b = await node(2, 'b');
+    a.peers.connect(B);
+    env.advance(10);
+    let runs = 0;
+    a.peers.sendUser(B, [1, 1]);
+    a.peers.beforeFlush(() => {
+      throw new Error('broken');
+    });
+    a.peers.beforeFlush(() => {
+      runs += 1;
+      a.peers.sendSystem(B, [13, 'late']);
+    });
+    env.advance(10);
+    assertEquals([b.got, runs], [[[13, 'late'], [1, 1]], 1]);
+    assertEquals([a.peers.counters.out.user.frames, a.peers.counters.out.system.frames], [1, 0]);
+    a.peers.beforeFlush(() => runs += 1);
+    env.advance(10);
+    assertEquals(runs, 2);
   });
 
   test('a full batch leaves before the turn ends; flush leaves at once', async () => {

@@ -4,7 +4,15 @@ import { limits } from '../../src/limits.ts';
 import { seededRandom } from '../../src/testkit/manual_environment.ts';
 import { Codec, encode } from '../../src/wire/codec.ts';
 import { FrameError } from '../../src/wire/errors.ts';
-import { fitsFrame, type Frame, FrameReader, FrameWriter, linkFrame, PartWriter } from '../../src/wire/frames.ts';
+import {
+  fitsFrame,
+  type Frame,
+  FRAME_HEADER_BYTES,
+  FrameReader,
+  FrameWriter,
+  linkFrame,
+  PartWriter,
+} from '../../src/wire/frames.ts';
 
 const codec = new Codec();
 
@@ -44,6 +52,18 @@ describe('frames', () => {
     const copy = frame.slice();
     writer.append(encode([2, 'second']));
     assertEquals(frame, copy);
+  });
+
+  test('what two writers have is one frame of the second lane, and both are empty', () => {
+    const first = new FrameWriter('system');
+    const second = new FrameWriter('user');
+    first.append(encode([13, 'beat']));
+    second.append(encode([1, 'a']));
+    second.append(encode([1, 'b']));
+    const frame = new FrameReader(codec).read(second.takeBehind(first));
+    assert(frame.kind === 'messages');
+    assertEquals([frame.lane, frame.envelopes], ['user', [[13, 'beat'], [1, 'a'], [1, 'b']]]);
+    assertEquals([first.count, first.size, second.count, second.size], [0, FRAME_HEADER_BYTES, 0, FRAME_HEADER_BYTES]);
   });
 
   test('link frames', () => {
