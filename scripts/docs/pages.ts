@@ -32,6 +32,11 @@ export function blocksOf(page: string, text: string): Block[] {
   return blocks;
 }
 
+/** The file that a block is meant to be, from its first line: `// app.ts`. */
+export function fileOf({ text }: Block): string | undefined {
+  return /^\/\/ ([\w-]+\.ts)$/m.exec(text.split('\n', 1)[0]!)?.[1];
+}
+
 /** Without what stands in code. */
 function prose(text: string): string {
   let inside = false;

@@ -1,5 +1,5 @@
 /** The documentation is true as far as programs can tell: its code compiles, its commands parse, its links lead somewhere. */
-import { execFile, spawn } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import process from 'node:process';
 import { describe, test } from 'node:test';
@@ -8,7 +8,6 @@ import { assert, assertEquals, fail } from '@std/assert';
 import { parseCommandLine } from '../../cli/arguments.ts';
 import { commands as cliCommands, commonFlags, remoteFlags } from '../../cli/commands.ts';
 import { exitCodeTexts } from '../../cli/exit_codes.ts';
-import { runtimeCommand, type RuntimeName } from '../../demo/runtime_commands.ts';
 import { parseFlags } from '../../node/flags.ts';
 import {
   anchorsOf,
@@ -17,6 +16,7 @@ import {
   blocksOf,
   commandsOf,
   exportedNames,
+  fileOf,
   linksOf,
 } from '../../scripts/docs/pages.ts';
 import { listFiles, root } from '../../scripts/testing/files.ts';
@@ -60,7 +60,14 @@ describe('code', () => {
     mkdirSync(work, { recursive: true });
     const entries = entryNames();
     const sources = blocks.filter(({ language }) => language === 'ts');
-    sources.forEach((block, index) => writeFileSync(`${work}/block_${index}.ts`, asModule(block, entries)));
+    sources.forEach((block, index) => {
+      const folder = `${work}/${block.page.replaceAll(/\W/g, '_')}`;
+      mkdirSync(folder, { recursive: true });
+      writeFileSync(`${folder}/block_${index}.ts`, asModule(block, entries));
+      // Others of its page import it under this name.
+      const name = fileOf(block);
+      if (name !== undefined) writeFileSync(`${folder}/${name}`, `export * from './block_${index}.ts';\n`);
+    });
     const config = {
       extends: '../../tsconfig.base.json',
       compilerOptions: {
@@ -69,7 +76,7 @@ describe('code', () => {
         verbatimModuleSyntax: false,
         noUnusedLocals: false,
       },
-      include: ['*.ts', '../../test/docs/prelude.d.ts'],
+      include: ['*/*.ts', '../../test/docs/prelude.d.ts'],
     };
     writeFileSync(`${work}/tsconfig.json`, JSON.stringify(config));
     const args = [`${root}/node_modules/typescript/bin/tsc`, '-p', `${work}/tsconfig.json`, '--pretty', 'false'];
@@ -112,41 +119,7 @@ describe('code', () => {
     assert(existsSync(`${root}/${output}/index.html`));
     rmSync(`${root}/.tmp/reference`, { recursive: true, force: true });
   });
-
-  for (const runtime of ['bun', 'deno', 'node'] as const) {
-    test(`the ten lines of the README run on ${runtime}`, () => runTenLines(runtime));
-  }
 });
-
-/** On a free port, and until it has said what it should. */
-async function runTenLines(runtime: RuntimeName): Promise<void> {
-  const block = blocks.find(({ page, text }) => page === 'README.md' && text.includes('class JobScheduler'))!;
-  const { text } = block;
-  assert(text.split('\n').length <= 16);
-  const file = `${root}/.tmp/ten_lines_${runtime}.ts`;
-  mkdirSync(`${root}/.tmp`, { recursive: true });
-  writeFileSync(file, text.replace('.withPort(2551)', '').replace(/\.withSeeds\([^)]*\)/, ''));
-  const { file: program, args } = runtimeCommand(runtime, true);
-  const child = spawn(program, [...args, file], { cwd: root, stdio: ['ignore', 'pipe', 'pipe'] });
-  try {
-    let printed = '';
-    await new Promise<void>((resolve, reject) => {
-      const timer = setTimeout(() => reject(new Error(`it said only: ${printed}`)), 30_000);
-      const take = (chunk: Uint8Array) => {
-        printed += new TextDecoder().decode(chunk);
-        if (!printed.includes('scheduling 42')) return;
-        clearTimeout(timer);
-        resolve();
-      };
-      child.stdout.on('data', take);
-      child.stderr.on('data', take);
-      child.on('exit', (code) => reject(new Error(`it ended with ${code}: ${printed}`)));
-    });
-  } finally {
-    child.kill('SIGKILL');
-    rmSync(file, { force: true });
-  }
-}
 
 describe('commands', () => {
   const shell: { line: string; words: readonly string[] }[] = blocks.filter(({ language }) => language === 'sh')
