@@ -104,6 +104,27 @@ export const commands: readonly CommandSpec[] = [
     ],
   },
   {
+    name: 'rebalance',
+    about: 'spreads the singletons with placement "spread" over the members there are now',
+    operands: [],
+    remote: true,
+    flags: [wait('until each runs in its place, at most for this long')],
+  },
+  {
+    name: 'prepare-shutdown',
+    about: 'before all nodes leave: no singleton starts any more on the members there are now',
+    operands: [],
+    remote: true,
+    flags: [],
+  },
+  {
+    name: 'cancel-shutdown',
+    about: 'singletons start and move again',
+    operands: [],
+    remote: true,
+    flags: [],
+  },
+  {
     name: 'sim',
     about: 'simulated clusters under faults; a failing seed is shrunk, reported, and replays exactly',
     operands: [],

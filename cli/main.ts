@@ -31,6 +31,9 @@ const loaders: Readonly<Record<string, () => Promise<Command>>> = {
   leave: async () => (await import('./operate_commands.ts')).leave,
   down: async () => (await import('./operate_commands.ts')).down,
   move: async () => (await import('./operate_commands.ts')).move,
+  rebalance: async () => (await import('./operate_commands.ts')).rebalance,
+  'prepare-shutdown': async () => (await import('./operate_commands.ts')).prepareShutdown,
+  'cancel-shutdown': async () => (await import('./operate_commands.ts')).cancelShutdown,
   sim: async () => (await import('./sim_command.ts')).sim,
   'journal check': async () => (await import('./journal_command.ts')).journalCheck,
 };

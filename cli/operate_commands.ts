@@ -1,4 +1,4 @@
-/** Commands that do something: leave, down, move. Each needs the token. */
+/** Commands that do something. Each needs the token. */
 import type { MembersReport, SingletonDetail } from '../src/http/mod.ts';
 import { type CommandContext, flag, waitUntil } from './context.ts';
 import { CliError, type ExitCode, exitCodes } from './exit_codes.ts';
@@ -55,6 +55,36 @@ export async function move(context: CommandContext): Promise<ExitCode> {
   );
 }
 
+export async function rebalance(context: CommandContext): Promise<ExitCode> {
+  const { moves } = await context.node.post<{ moves: readonly { singleton: string; to: string }[] }>(
+    'cluster/rebalance',
+    {},
+  );
+  const done = await waitFor(context, async (note) => {
+    for (const { singleton, to } of moves) {
+      note(`waiting: ${singleton} starts on ${to}`);
+      const { host } = await context.node.get<SingletonDetail>(`cluster/singletons/${encodeURIComponent(singleton)}`);
+      if (host !== to) return false;
+    }
+    return true;
+  });
+  const where = moves.map(({ singleton, to }) => `${singleton} to ${to}`).join(', ');
+  if (moves.length === 0) return report(context, done, { moves }, 'nothing moves', 'everything is in its place');
+  return report(context, done, { moves }, `moving: ${where}`, `moved: ${where}`);
+}
+
+export async function prepareShutdown(context: CommandContext): Promise<ExitCode> {
+  const answer = await context.node.post<{ prepared: readonly string[] }>('cluster/prepare-shutdown', {});
+  const text = `prepared, nothing is handed over any more: ${answer.prepared.join(', ')}`;
+  return report(context, 'not-asked', answer, text, text);
+}
+
+export async function cancelShutdown(context: CommandContext): Promise<ExitCode> {
+  const answer = await context.node.post<{ cancelled: boolean }>('cluster/cancel-shutdown', {});
+  const text = answer.cancelled ? 'singletons start and move again' : 'no full shutdown was prepared';
+  return report(context, 'not-asked', answer, text, text);
+}
+
 type Waited = 'not-asked' | 'done' | 'late';
 
 async function waitFor(
@@ -70,7 +100,7 @@ async function waitFor(
 function report(
   { json, terminal }: CommandContext,
   waited: Waited,
-  fields: Readonly<Record<string, string | null>>,
+  fields: object,
   asked: string,
   done: string,
 ): ExitCode {

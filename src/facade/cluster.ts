@@ -16,6 +16,10 @@ import type { SingletonRegistry } from '../singleton/registry.ts';
 import type { Address } from '../transport/contract.ts';
 import { type ClusterEvent, eventsOf, replay } from './cluster_events.ts';
 import { assemble, type Assembly } from './assembly.ts';
+import { cancelFullShutdown, type FullShutdownOptions, prepareForFullShutdown } from './full_shutdown.ts';
+import { ClusterStateError } from './state_error.ts';
+
+export { ClusterStateError } from './state_error.ts';
 
 /** How to follow and to end an attempt to join. */
 export interface JoinControls {
@@ -31,11 +35,6 @@ export interface JoinControls {
 export interface SubscribeOptions {
   /** `events` (default): an event per member for what there is; `snapshot`: one `CurrentClusterState`. */
   readonly replayMode?: 'events' | 'snapshot';
-}
-
-/** A second cluster for one actor system, or a cluster used after it was left. */
-export class ClusterStateError extends Error {
-  override readonly name = 'ClusterStateError';
 }
 
 const progressMs = 250;
@@ -258,6 +257,21 @@ export class Cluster {
     this.#leaving = true;
     await this.#assembly.leave();
     await this.whenEnded;
+  }
+
+  /**
+   * For the shutdown of the whole cluster: from now on no singleton starts on a member that is there now, so that nothing is
+   * handed from node to node while they leave, in whatever order. Instances go on until their node leaves. Resolves once every
+   * member knows. Members that join later are not meant: they host as ever.
+   * @throws OptionsError; ClusterStateError that names who does not know yet when the time is up, or when this node is out
+   */
+  async prepareForFullShutdown(options: FullShutdownOptions = {}): Promise<void> {
+    await prepareForFullShutdown(this.#assembly.node, options);
+  }
+
+  /** All of it back: singletons start and move again. False when no full shutdown was prepared. */
+  cancelFullShutdown(): boolean {
+    return cancelFullShutdown(this.#assembly.node);
   }
 
   /** Operator override: takes a member out. False when there is none at this address. */

@@ -12,6 +12,8 @@ import type {
   MetricSample,
   MoveOutcome,
   Readiness,
+  RebalanceOutcome,
+  ShutdownOutcome,
   SingletonDetail,
   SingletonReport,
 } from '../http/inspection.ts';
@@ -27,8 +29,13 @@ import type { Address, SeedAnswer } from '../transport/contract.ts';
 import type { LinkedPeers } from '../transport/peers.ts';
 import type { CallerService } from './caller_service.ts';
 import { describeChange, describeSingletonEvent } from './event_texts.ts';
+import { cancelFullShutdown, prepareForFullShutdown } from './full_shutdown.ts';
+import { ClusterStateError } from './state_error.ts';
 import { HostWatch, presentHost } from './host_watch.ts';
 import { nodeSamples } from './node_samples.ts';
+
+/** Shorter than a client waits for an answer. */
+const shutdownKnownMs = 4_000;
 
 export class NodeInspection implements ClusterInspection {
   readonly environment: Pick<Environment, 'clock' | 'timers' | 'log'>;
@@ -223,6 +230,30 @@ export class NodeInspection implements ClusterInspection {
 
   down(address: Address): boolean {
     return this.#node.down(address);
+  }
+
+  async rebalance(): Promise<RebalanceOutcome> {
+    try {
+      const moves = [...this.#registry.rebalance()].map(([singleton, to]) => ({ singleton, to }));
+      return { kind: 'moved', moves };
+    } catch (error) {
+      if (!(error instanceof SingletonStateError)) throw error;
+      return { kind: 'refused', message: error.message, hint: 'Ask another node, or call the shutdown off.' };
+    }
+  }
+
+  async prepareShutdown(): Promise<ShutdownOutcome> {
+    try {
+      await prepareForFullShutdown(this.#node, { timeoutMs: shutdownKnownMs });
+      return { kind: 'prepared', members: this.members().members.map(({ address }) => address) };
+    } catch (error) {
+      if (!(error instanceof ClusterStateError)) throw error;
+      return { kind: 'refused', message: error.message, hint: 'It stands, and is known to all others. Ask again.' };
+    }
+  }
+
+  cancelShutdown(): boolean {
+    return cancelFullShutdown(this.#node);
   }
 
   move(name: string, to: Address | undefined): Promise<MoveOutcome> {

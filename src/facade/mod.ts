@@ -1,5 +1,6 @@
 /** `singlet/cluster`: joining a cluster and running singletons in it. */
 export { Cluster, ClusterStateError, type JoinControls, type SubscribeOptions } from './cluster.ts';
+export type { FullShutdownOptions } from './full_shutdown.ts';
 export type { ClusterEvent } from './cluster_events.ts';
 export { Caller, type CallerEvent, CallerStateError } from '../callers/caller.ts';
 export { CallerAskError } from '../callers/caller_ref.ts';

@@ -159,6 +159,16 @@ export type MoveOutcome =
   | { readonly kind: 'unknown-singleton' }
   | { readonly kind: 'refused'; readonly message: string; readonly hint: string };
 
+/** What a rebalance moves, or why it is refused now. */
+export type RebalanceOutcome =
+  | { readonly kind: 'moved'; readonly moves: readonly { readonly singleton: string; readonly to: Address }[] }
+  | { readonly kind: 'refused'; readonly message: string; readonly hint: string };
+
+/** Who was told of the full shutdown: all members; or who does not know yet. */
+export type ShutdownOutcome =
+  | { readonly kind: 'prepared'; readonly members: readonly Address[] }
+  | { readonly kind: 'refused'; readonly message: string; readonly hint: string };
+
 /** What the HTTP app shows and operates: a node, or something that looks like one. */
 export interface ClusterInspection {
   readonly environment: Pick<Environment, 'clock' | 'timers' | 'log'>;
@@ -183,6 +193,12 @@ export interface ClusterInspection {
   leave(): Promise<void>;
   /** False when there is no such member. */
   down(address: Address): boolean;
+  /** Puts spread singletons where they would be if they started now. */
+  rebalance(): Promise<RebalanceOutcome>;
+  /** Every member goes on with what it hosts and begins nothing, until `cancel`. */
+  prepareShutdown(): Promise<ShutdownOutcome>;
+  /** False when no full shutdown was prepared. */
+  cancelShutdown(): boolean;
   /** Hands a singleton over to `to`, or to the next eligible member, and holds it there. */
   move(name: string, to: Address | undefined): Promise<MoveOutcome>;
 }

@@ -10,6 +10,8 @@ export type {
   MetricSample,
   MoveOutcome,
   Readiness,
+  RebalanceOutcome,
+  ShutdownOutcome,
   SingletonDetail,
   SingletonReport,
 } from './inspection.ts';

@@ -5,11 +5,18 @@ import { checkToken } from './authorization.ts';
 import type { ClusterInspection } from './inspection.ts';
 import { checkAddress, readFields } from './request_body.ts';
 
-export const operationPaths = ['/cluster/leave', '/cluster/down', '/cluster/singletons/:name/move'];
+export const operationPaths = [
+  '/cluster/leave',
+  '/cluster/down',
+  '/cluster/singletons/:name/move',
+  '/cluster/rebalance',
+  '/cluster/prepare-shutdown',
+  '/cluster/cancel-shutdown',
+];
 
 type Operation = (context: Context, inspection: ClusterInspection) => Promise<Response>;
 
-const operations: readonly Operation[] = [leave, down, move];
+const operations: readonly Operation[] = [leave, down, move, rebalance, prepareShutdown, cancelShutdown];
 
 export function addOperations(app: Hono, inspection: ClusterInspection): void {
   operationPaths.forEach((path, index) => {
@@ -81,4 +88,31 @@ async function move(context: Context, inspection: ClusterInspection): Promise<Re
     default:
       return outcome satisfies never;
   }
+}
+
+async function rebalance(context: Context, inspection: ClusterInspection): Promise<Response> {
+  const body = await readFields(context.req.raw, []);
+  if (isProblem(body)) return refuse(context, body);
+  inspection.environment.log.info('an operator rebalances the spread singletons');
+  const outcome = await inspection.rebalance();
+  return outcome.kind === 'moved' ? context.json({ moves: outcome.moves }) : refused(context, outcome);
+}
+
+async function prepareShutdown(context: Context, inspection: ClusterInspection): Promise<Response> {
+  const body = await readFields(context.req.raw, []);
+  if (isProblem(body)) return refuse(context, body);
+  inspection.environment.log.warn('an operator prepares the shutdown of the whole cluster');
+  const outcome = await inspection.prepareShutdown();
+  return outcome.kind === 'prepared' ? context.json({ prepared: outcome.members }) : refused(context, outcome);
+}
+
+async function cancelShutdown(context: Context, inspection: ClusterInspection): Promise<Response> {
+  const body = await readFields(context.req.raw, []);
+  if (isProblem(body)) return refuse(context, body);
+  inspection.environment.log.warn('an operator calls the shutdown of the whole cluster off');
+  return context.json({ cancelled: inspection.cancelShutdown() });
+}
+
+function refused(context: Context, { message, hint }: { readonly message: string; readonly hint: string }): Response {
+  return refuse(context, { status: 409, code: 'operation-refused', message, hint });
 }

@@ -1,5 +1,6 @@
 /** Who hosts a singleton: one pure function of the view, so that every node computes the same answer. */
 import { hashText } from '../cluster/canonical.ts';
+import { retires } from '../cluster/full_shutdown.ts';
 import type { Member, MembershipView, StartedRecord } from '../cluster/member.ts';
 
 /** `oldest`: the oldest member that may host. `spread`: one drawn by the name, and then it stays there. */
@@ -73,9 +74,12 @@ export function eligibleHosts(view: MembershipView, name: string): Member[] {
 }
 
 function eligibleByAge(view: MembershipView, name: string, record: StartedRecord | undefined): Member[] {
-  return view.members.filter((member) =>
+  const able = view.members.filter((member) =>
     member.status === 'up' && member.started.has(name) && carriesRole(member, record?.role)
   );
+  // Those that go down with the whole cluster come into it only while nobody else is there.
+  const staying = able.filter((member) => !retires(view, member));
+  return staying.length > 0 ? staying : able;
 }
 
 function putFirst(members: Member[], uid: string | undefined): void {
@@ -137,6 +141,7 @@ export function mayBeNextHost(view: MembershipView, name: string, askerUid: stri
   const record = countingRecord(view, name);
   const selfEligible = self.status === 'up' && self.started.has(name) && carriesRole(self, record?.role);
   if (!selfEligible) return true;
+  if (retires(view, asker) !== retires(view, self)) return retires(view, self);
   const pin = pinnedUid(view, name);
   if (pin === asker.uid) return true;
   if (pin === self.uid) return false;

@@ -4,7 +4,6 @@
  * with epochs, nonces, custody of the hand-over result and explicit refusals added.
  */
 import type { MembershipView } from '../cluster/member.ts';
-import { hostOf } from './host.ts';
 import { Draft } from './manager_draft.ts';
 import {
   abandonAttempt,
@@ -207,8 +206,7 @@ function reconcile(draft: Draft): void {
 function settle(draft: Draft): void {
   const { state, view } = draft;
   if (state.leaving) {
-    const owed = state.kept !== undefined && hostOf(view, state.name) !== undefined;
-    if (owed) return;
+    if (state.kept !== undefined && draft.successor() !== undefined) return;
     draft.enter({ kind: 'ended' });
     draft.effect({ kind: 'leave-done' });
     return;

@@ -1,5 +1,6 @@
 /** A transition in the making: the state so far and the effects so far. Lives only inside one call of `manage`. */
-import type { MembershipView } from '../cluster/member.ts';
+import type { Member, MembershipView } from '../cluster/member.ts';
+import { retires } from '../cluster/full_shutdown.ts';
 import { limits } from '../limits.ts';
 import type { Address } from '../transport/contract.ts';
 import { attempterOf, withGivenUp } from './attempt_nonce.ts';
@@ -34,7 +35,15 @@ export class Draft {
     const { state, view } = this;
     if (!state.started || state.latched || state.leaving || view.self.status !== 'up') return false;
     if (state.awaitsDraw && neverPlaced(view, state.name)) return false;
+    const { kind } = state.phase;
+    if ((kind === 'idle' || kind === 'younger') && retires(view, view.self)) return false;
     return hostOf(view, state.name)?.uid === state.selfUid;
+  }
+
+  /** Who takes over from this node, if anybody does. */
+  successor(): Member | undefined {
+    const next = hostOf(this.view, this.state.name);
+    return next !== undefined && next.uid !== this.state.selfUid && !retires(this.view, next) ? next : undefined;
   }
 
   patch(change: Partial<ManagerState>): void {

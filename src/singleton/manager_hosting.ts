@@ -1,5 +1,5 @@
 /** While this node hosts: instance births and deaths, restarts with backoff, and giving the place up. */
-import { eligibleHosts, hostOf } from './host.ts';
+import { eligibleHosts } from './host.ts';
 import { askAgain } from './manager_becoming.ts';
 import type { Draft } from './manager_draft.ts';
 import { beginStop, give } from './manager_standing_down.ts';
@@ -21,8 +21,7 @@ export function reconcileHosting(draft: Draft): void {
     if (phase.kind === 'was-host') draft.enter({ ...phase, kind: 'hosting' });
     return;
   }
-  const next = hostOf(draft.view, draft.state.name);
-  if (draft.state.leaving && (!next || next.uid === draft.state.selfUid)) return beginStop(draft, 'leaving', undefined);
+  if (draft.state.leaving && draft.successor() === undefined) return beginStop(draft, 'leaving', undefined);
   // The instance keeps running until the next host asks, so that the gap is one round trip plus the stop.
   if (phase.kind === 'hosting') draft.enter({ ...phase, kind: 'was-host' });
 }

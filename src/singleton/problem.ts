@@ -1,5 +1,6 @@
 /** Why nobody hosts a singleton, and why a question to it got no reply: sentences for people. */
 import { readRegistration, spawnKey } from './spawn_registration.ts';
+import { retires } from '../cluster/full_shutdown.ts';
 import type { Member, MembershipView } from '../cluster/member.ts';
 import { hostOf, roleOf } from './host.ts';
 import type { SenderStream } from './sender_stream.ts';
@@ -19,6 +20,7 @@ export function hostingProblem(view: MembershipView, name: string, lease: string
   if (claimant(view, name) !== undefined) return undefined;
   const next = hostOf(view, name);
   if (lease !== undefined) return `${next?.address ?? view.self.address} waits for its lease: ${lease}`;
+  if (next !== undefined && retires(view, next)) return 'the whole cluster is about to be shut down';
   if (next !== undefined) return `${next.address} is about to host it`;
   const registered = readRegistration(view.entries.get(spawnKey(name)));
   if (registered !== undefined) {

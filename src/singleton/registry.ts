@@ -4,6 +4,7 @@ import { OptionsError } from '../actor/options.ts';
 import type { ActorRef } from '../actor/ref.ts';
 import type { ActorSystem } from '../actor/system.ts';
 import type { MembershipNode } from '../cluster/contract.ts';
+import { anyRetires, retires } from '../cluster/full_shutdown.ts';
 import { eligibleHosts, freshPlace, hostOf, pinKey, placedUid, placeKey, placementOf, roleOf } from './host.ts';
 import { managerPath } from './instance.ts';
 import type { SingletonKey } from './key.ts';
@@ -19,6 +20,8 @@ import { type SpawnCallOptions, SpawnDesk, type SpawnSingletonOptions } from './
 import { differing, type ResolvedStart, resolveStart, type StartOptionsInput } from './start_options.ts';
 
 export { type RegistryOptions, SingletonStateError } from './singleton_set.ts';
+
+const shutDown = 'the whole cluster is about to be shut down';
 
 /** `cluster.singleton`: starts, finds, moves and stops singletons. */
 export class SingletonRegistry {
@@ -153,6 +156,7 @@ export class SingletonRegistry {
       const who = address === undefined ? 'no other member' : `no eligible member at ${address}`;
       throw new SingletonStateError(`singleton ${typeName}: ${who} could host it`);
     }
+    if (retires(view, target)) throw new SingletonStateError(`singleton ${typeName} cannot be moved: ${shutDown}`);
     this.#node.writeEntry(pinKey(typeName), target.uid);
   }
 
@@ -160,8 +164,11 @@ export class SingletonRegistry {
    * Puts every spread singleton where it would be if all of them were started now, for the first time, on the members there
    * are: for after a scale-up, which moves nothing by itself. Each move is an ordinary hand-over; what `move` has pinned
    * stays. Returns the names that move, each with the address of its next host.
+   * @throws SingletonStateError when this node has left the cluster, or the whole cluster is about to be shut down
    */
   rebalance(): ReadonlyMap<string, string> {
+    if (this.#set.out) throw new SingletonStateError('this node has left the cluster');
+    if (anyRetires(this.#node.view())) throw new SingletonStateError(`nothing is rebalanced: ${shutDown}`);
     const view = this.#node.view();
     const names = new Set(view.members.flatMap(({ started }) => [...started.keys()]));
     const moves = new Map<string, string>();

@@ -2,6 +2,7 @@
 import type { Cancel } from '../actor/environment.ts';
 import type { ActorRef } from '../actor/ref.ts';
 import { ActorSystem } from '../actor/system.ts';
+import { anyRetires, retireAll, retireNobody } from '../cluster/full_shutdown.ts';
 import type { MembershipView } from '../cluster/member.ts';
 import type { ClusterNode, NodeEnd } from '../cluster/node.ts';
 import { resolveClusterOptions } from '../cluster/resolved_cluster_options.ts';
@@ -43,6 +44,7 @@ export class SingletonNode {
   #process: SimProcess;
   #assembly: Assembly;
   #random: Prng;
+  #shutdowns: Prng;
   #refs = new Map<string, ActorRef<WorkMessage>>();
   #timers = new Set<Cancel>();
   #loaded = false;
@@ -55,6 +57,7 @@ export class SingletonNode {
     this.membership = assembly.node;
     this.liar = new Liar(assembly.node, process, new Prng(`${process.world.seed}/lies/${sender(process)}`));
     this.#random = new Prng(`${process.world.seed}/load/${sender(process)}`);
+    this.#shutdowns = new Prng(`${process.world.seed}/shutdowns/${sender(process)}`);
   }
 
   static async start(run: SingletonRun, process: SimProcess, via: readonly Address[]): Promise<SingletonNode> {
@@ -125,11 +128,28 @@ export class SingletonNode {
   quiesce(): void {
     this.stopLoad();
     for (const kind of this.#run.settings.kinds) this.act('start', kind);
+    this.#callOff();
+  }
+
+  /** A full shutdown of the whole cluster that is called off a little later, by this node or at the end. */
+  #prepareShutdown(): void {
+    if (this.membership.view().self.status !== 'up') return;
+    this.#process.world.record('shutdown', this.#process.name, 'prepared');
+    retireAll(this.membership);
+    this.#later(this.#shutdowns.between(200, 3_000), () => retireNobody(this.membership));
+  }
+
+  /** Again and again, since a side that is cut off may not have heard of it yet. */
+  #callOff(): void {
+    if (this.membership.ended() === undefined && anyRetires(this.membership.view())) retireNobody(this.membership);
+    this.#later(500, () => this.#callOff());
   }
 
   /** `target`: where a move goes; default: drawn. */
   act(action: string, kind: WorkerKind, target?: Address): void {
     const { registry } = this.#assembly;
+    const mayPrepare = action === 'move' && !this.#run.settings.plannedOnly;
+    if (mayPrepare && this.#shutdowns.chance(0.1)) this.#prepareShutdown();
     try {
       if (action === 'move' && target !== undefined) registry.move(kind.name, target);
       else if (action === 'move' && kind.spread === true && this.#random.chance(0.5)) registry.rebalance();

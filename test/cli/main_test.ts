@@ -130,6 +130,42 @@ describe('operating', () => {
     assertEquals(fake.calls, ['leave', 'down b:1', 'move jobs ', 'move jobs b:1']);
   });
 
+  test('R147, P21: rebalance, and a full shutdown that is prepared and called off', async () => {
+    const fake = fakeInspection({ singleton: (name) => singleton(name, { host: 'b:1' }) });
+    const app = createApp(fake.inspection);
+    const texts = [];
+    for (
+      const args of [
+        ['rebalance'],
+        ['rebalance', '--wait', '1s'],
+        ['rebalance', '--json'],
+        ['prepare-shutdown'],
+        ['cancel-shutdown'],
+        ['cancel-shutdown', '--json'],
+      ]
+    ) {
+      const run = await runCli(args, { app, variables: token });
+      assertEquals(run.code, exitCodes.done, run.err);
+      texts.push(run.out.trim());
+    }
+    assertEquals(texts, [
+      'moving: jobs to b:1.',
+      'moved: jobs to b:1.',
+      '{"moves":[{"singleton":"jobs","to":"b:1"}]}',
+      'prepared, nothing is handed over any more: a:1, b:1.',
+      'singletons start and move again.',
+      '{"cancelled":true}',
+    ]);
+    const late = createApp(fakeInspection().inspection);
+    const run = await runCli(['rebalance', '--wait', '1s'], { app: late, variables: token });
+    assertEquals([run.code, run.out], [exitCodes.notAsExpected, 'moving: jobs to b:1; the wait is over.\n']);
+    const refusing = createApp(
+      fakeInspection({ rebalance: () => Promise.resolve({ kind: 'refused', message: 'no', hint: 'Later.' }) })
+        .inspection,
+    );
+    assertEquals((await runCli(['rebalance'], { app: refusing, variables: token })).code, exitCodes.refused);
+  });
+
   test('wait for the end', async () => {
     let host = 'a:1';
     const app = createApp(fakeInspection({ singleton: () => singleton('jobs', { host }) }).inspection);

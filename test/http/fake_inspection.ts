@@ -136,6 +136,18 @@ export function fakeInspection(change: Partial<ClusterInspection> = {}): Fake {
       }
       return Promise.resolve({ kind: 'moved', from: 'a:1', to: to ?? 'b:1' });
     },
+    rebalance: () => {
+      calls.push('rebalance');
+      return Promise.resolve({ kind: 'moved', moves: [{ singleton: 'jobs', to: 'b:1' }] });
+    },
+    prepareShutdown: () => {
+      calls.push('prepare-shutdown');
+      return Promise.resolve({ kind: 'prepared', members: ['a:1', 'b:1'] });
+    },
+    cancelShutdown: () => {
+      calls.push('cancel-shutdown');
+      return true;
+    },
     ...change,
   };
   return {

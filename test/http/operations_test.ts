@@ -5,7 +5,14 @@ import type { ClusterInspection } from '../../src/http/inspection.ts';
 import { fakeInspection } from './fake_inspection.ts';
 
 const bearer = { authorization: 'Bearer letmein' };
-const paths = ['/cluster/leave', '/cluster/down', '/cluster/singletons/jobs/move'];
+const paths = [
+  '/cluster/leave',
+  '/cluster/down',
+  '/cluster/singletons/jobs/move',
+  '/cluster/rebalance',
+  '/cluster/prepare-shutdown',
+  '/cluster/cancel-shutdown',
+];
 
 function setUp(change: Partial<ClusterInspection> = {}) {
   const fake = fakeInspection(change);
@@ -114,5 +121,40 @@ describe('move', () => {
     assertEquals((await post('/cluster/singletons/other/move')).body.error.code, 'unknown-singleton');
     const refused = await post('/cluster/singletons/jobs/move', '{"to":"c:1"}');
     assertEquals([refused.status, refused.body.error.message], [409, 'c:1 has not started it.']);
+  });
+});
+
+describe('of the whole cluster', () => {
+  test('R147: rebalance says what moves where', async () => {
+    const { post, calls } = setUp();
+    const answer = { status: 200, body: { moves: [{ singleton: 'jobs', to: 'b:1' }] } };
+    assertEquals(await post('/cluster/rebalance'), answer);
+    assertEquals((await post('/cluster/rebalance', '{"to":"b:1"}')).status, 400);
+    assertEquals(calls, ['rebalance']);
+  });
+  test('P21: a full shutdown is prepared and called off', async () => {
+    const { post, calls } = setUp();
+    assertEquals(await post('/cluster/prepare-shutdown'), { status: 200, body: { prepared: ['a:1', 'b:1'] } });
+    assertEquals(await post('/cluster/cancel-shutdown', '{}'), { status: 200, body: { cancelled: true } });
+    for (const path of ['/cluster/prepare-shutdown', '/cluster/cancel-shutdown']) {
+      assertEquals((await post(path, '{"force":"yes"}')).status, 400);
+    }
+    assertEquals(calls, ['prepare-shutdown', 'cancel-shutdown']);
+  });
+  test('what cannot be done now is 409 with the reason', async () => {
+    const refused = { kind: 'refused', message: 'not every member knows', hint: 'Ask again.' } as const;
+    const { post } = setUp({
+      rebalance: () => Promise.resolve(refused),
+      prepareShutdown: () => Promise.resolve(refused),
+    });
+    for (const path of ['/cluster/rebalance', '/cluster/prepare-shutdown']) {
+      const { status, body } = await post(path);
+      assertEquals([status, body.error.code, body.error.message, body.error.hint], [
+        409,
+        'operation-refused',
+        refused.message,
+        refused.hint,
+      ]);
+    }
   });
 });
