@@ -273,7 +273,7 @@ describe('splits', () => {
     assertEquals(seen.downs.length, 1);
   });
 
-  test('rule 6: of two sides that both lived, the one without the oldest ends, as a whole', async () => {
+  test('rule 6, P52: of two sides that both lived, the one without the oldest ends, as a whole', async () => {
     const harness = new Harness();
     const nodes = await harness.cluster(4, '10.0.0.', { strategy: new ManualDowning() });
     const [left, right] = [nodes.slice(0, 2), nodes.slice(2)];
@@ -287,6 +287,9 @@ describe('splits', () => {
     );
     harness.healAll(left, right);
     await harness.until(() => right.every((one) => one.node.ended()?.rejoin === true), 12_000);
+    assert(left.every((one) => consists(one, left)));
+    // That the others have called them down does not harm those that stay.
+    await harness.environment.elapse(8_000);
     assert(left.every((one) => consists(one, left)));
   });
 

@@ -106,7 +106,7 @@ describe('rule 5', () => {
     assertEquals(of(node.do({ kind: 'tick' }, seedingTimes.joinGiveUp), 'ask').length, 3);
   });
 
-  test('the first in address order asks for pledges once a majority is there, and forms with a majority of them', () => {
+  test('R108: the first in address order asks for pledges once a majority is there, and forms with a majority of them', () => {
     const node = new Node('h1:1');
     node.round({ 'h2:1': alone('h2:1'), 'h3:1': silent }, 10);
     assertEquals(of(node.effects, 'request-pledge'), [], 'not before it has listened for a living cluster');
@@ -117,7 +117,7 @@ describe('rule 5', () => {
     assertEquals(of(formed, 'form').map(({ founders }) => founders.map(({ uid }) => uid)), [['uid-h2:1']]);
   });
 
-  test('others never ask, and silence and refusal are no answers', () => {
+  test('R108: others never ask, and silence and refusal are no answers', () => {
     const second = new Node('h2:1');
     assertEquals(of(second.round({ 'h1:1': alone('h1:1'), 'h3:1': alone('h3:1') }, later), 'request-pledge'), []);
     const lonely = new Node('h1:1');

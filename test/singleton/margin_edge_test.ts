@@ -6,13 +6,11 @@
 import { assert, assertEquals } from '@std/assert';
 import { describe, test } from 'node:test';
 import { Actor } from '../../src/actor/actor.ts';
-import { ActorSystem } from '../../src/actor/system.ts';
-import { resolveClusterOptions } from '../../src/cluster/resolved_cluster_options.ts';
-import { assemble, type Assembly } from '../../src/facade/assembly.ts';
+import type { Assembly } from '../../src/facade/assembly.ts';
 import { SingletonKey } from '../../src/singleton/key.ts';
-import { simulatedNode } from '../../src/testkit/simulated_node.ts';
 import { World } from '../../src/testkit/sim_world.ts';
 import { codes } from '../../src/wire/codes.ts';
+import { assembleIn } from './simulated_assembly.ts';
 
 const key = SingletonKey.of<'tick'>('ticker');
 const addresses = ['10.0.0.1:2550', '10.0.0.2:2550', '10.0.0.3:2550'];
@@ -69,11 +67,7 @@ async function run(seed: number, { driftPpm = driftBound / 2 * 1e6, long }: Scen
       }
     }
     world.addHost(name, address, async (process) => {
-      const { environment, settings } = simulatedNode(process);
-      const system = ActorSystem.create('edge', { environment, logger: environment.log });
-      const options = { ...settings, ...timing, name: 'edge', seeds: addresses.slice(0, 1) };
-      const resolved = resolveClusterOptions(options, { systemName: 'edge', log: environment.log });
-      const node = await assemble(system, resolved, environment.uid!());
+      const node = await assembleIn(process, { ...timing, seeds: addresses.slice(0, 1) });
       node.registry.start(key, Ticker);
       node.node.start();
       nodes.push(node);
