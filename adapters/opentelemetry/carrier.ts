@@ -9,6 +9,8 @@ const mark = 'singlet.trace';
 const traceparentRule = /^[\da-f]{2}-[\da-f]{32}-[\da-f]{16}-[\da-f]{2}$/;
 /** The W3C asks that at least this much be passed on. */
 const tracestateChars = 512;
+/** It may end up in logs and headers. */
+const tracestateRule = /^[\x20-\x7e]+$/;
 
 /** The message as it is where there is no context to carry. */
 export function pack(message: unknown, carried: Carried): unknown {
@@ -34,6 +36,6 @@ export function unpack(received: unknown): Unpacked {
 
 function checked({ traceparent, tracestate }: { traceparent?: unknown; tracestate?: unknown }): Carried | undefined {
   if (typeof traceparent !== 'string' || !traceparentRule.test(traceparent)) return undefined;
-  const fits = typeof tracestate === 'string' && tracestate !== '' && tracestate.length <= tracestateChars;
-  return fits ? { traceparent, tracestate } : { traceparent };
+  const text = typeof tracestate === 'string' && tracestate.length <= tracestateChars;
+  return text && tracestateRule.test(tracestate) ? { traceparent, tracestate } : { traceparent };
 }

@@ -1,4 +1,5 @@
 /** What every adapter must do, run against the one of the runtime that executes this file. */
+import type { Socket as TcpSocket } from 'node:net';
 import { test } from 'node:test';
 import { assert, assertEquals, assertInstanceOf, assertLess, assertRejects, assertStringIncludes } from '@std/assert';
 import { runtime } from '#runtime';
@@ -254,6 +255,113 @@ test('FB-086: a burst of small frames arrives whole and in order', async () => {
   for (let i = 0; i < 5_000; i++) near.socket.send(Uint8Array.of(i >> 8, i & 255));
   await until('all frames', () => far.frames.length === 5_000);
   assert(far.frames.every((bytes, i) => (bytes[0] ?? 0) * 256 + (bytes[1] ?? 0) === i));
+  await server.listener.close();
+});
+
+/** Numbered frames, the last of them at the limit. */
+function numberedBurst(large = 1): Uint8Array[] {
+  const burst = Array.from({ length: 10_000 }, (_, n) => new Uint8Array(120).fill(n & 255));
+  return [...burst, ...Array.from({ length: large }, (_, n) => new Uint8Array(maxFrameBytes).fill(n + 7))];
+}
+
+test('FB-082: a burst and a large frame behind it arrive whole and in order, in both directions, also at a peer that reads late', async () => {
+  const { server, near, far } = await pair();
+  const burst = numberedBurst();
+  for (const [from, to] of [[near, far], [far, near]] as const) {
+    for (const bytes of burst) assertEquals(from.socket.send(bytes), true);
+    await until('all of it', () => to.frames.length === burst.length, 20_000);
+    assert(to.frames.every((bytes, n) => bytes.length === burst[n]!.length && bytes[0] === burst[n]![0]));
+    assertEquals(to.frames.at(-1), burst.at(-1));
+  }
+  await server.listener.close();
+
+  const read: Uint8Array[] = [];
+  let reader: TcpSocket | undefined;
+  const late = await rawServer('upgrading', (socket) => {
+    reader = socket;
+    socket.pause();
+    socket.on('data', (data: Uint8Array) => void read.push(Uint8Array.from(data)));
+    socket.pause();
+  });
+  const writer = await dialed(late.port);
+  const large = 12;
+  const more = numberedBurst(large);
+  for (const bytes of more) assertEquals(writer.socket.send(bytes), true);
+  assert(writer.socket.bufferedBytes() > 0);
+  await pause(100);
+  reader!.resume();
+  const masked = 6;
+  const expected = 10_000 * (120 + masked) + large * (maxFrameBytes + masked + 8);
+  await until('all bytes', () => read.reduce((sum, { length }) => sum + length, 0) === expected, 20_000);
+  const frames = unmasked(read);
+  assert(frames.every((bytes, n) => bytes.length === more[n]!.length && bytes[0] === more[n]![0]));
+  assertEquals([frames.length, frames.at(-1)], [more.length, more.at(-1)]);
+  late.close();
+});
+
+/** What a client has sent, frame by frame. */
+function unmasked(chunks: readonly Uint8Array[]): Uint8Array[] {
+  const all = new Uint8Array(chunks.reduce((sum, { length }) => sum + length, 0));
+  let end = 0;
+  for (const chunk of chunks) {
+    all.set(chunk, end);
+    end += chunk.length;
+  }
+  const frames: Uint8Array[] = [];
+  for (let at = 0; at < all.length;) {
+    const short = all[at + 1]! & 0x7f;
+    const view = new DataView(all.buffer);
+    const size = short < 126 ? short : short === 126 ? view.getUint16(at + 2) : Number(view.getBigUint64(at + 2));
+    const mask = at + (short < 126 ? 2 : short === 126 ? 4 : 10);
+    const payload = all.slice(mask + 4, mask + 4 + size);
+    for (let n = 0; n < size; n++) payload[n]! ^= all[mask + (n & 3)]!;
+    frames.push(payload);
+    at = mask + 4 + size;
+  }
+  return frames;
+}
+
+test('FB-084: a close behind a full buffer reaches a peer that reads on, after all that was sent before it', async () => {
+  const server = await serve();
+  const raw = await rawClient(server.listener.port, upgradeRequest(), true);
+  await until('the socket', () => server.heard.length === 1);
+  const { socket } = server.heard[0] as Heard;
+  let last: number[] = [];
+  raw.socket.on('data', (data: Uint8Array) => void (last = [...last, ...data.subarray(-16)].slice(-16)));
+  raw.socket.pause();
+  for (let n = 0; n < 128; n++) socket.send(new Uint8Array(64 * 1024));
+  assert(socket.bufferedBytes() > 1024 * 1024, `only ${socket.bufferedBytes()} bytes wait`);
+  socket.close(4_001, 'leaves');
+  raw.socket.resume();
+  await until('the end of the data', () => raw.bytes() >= 128 * (64 * 1024 + 10) + 10, 20_000);
+  assertEquals(last.slice(-10), [0x88, 8, 4_001 >> 8, 4_001 & 255, ...new TextEncoder().encode('leaves')]);
+  raw.socket.destroy();
+  await server.listener.close();
+});
+
+test('FB-093: who keeps sending to a peer that is gone is told of the end once, and nothing is thrown anywhere', async () => {
+  const server = await serve();
+  const raw = await rawClient(server.listener.port);
+  const quiet = await rawClient(server.listener.port, upgradeRequest(), true);
+  raw.socket.on('error', () => {});
+  const hostile = await rawServer('upgrading');
+  const near = await dialed(hostile.port);
+  await until('the sockets', () => server.heard.length === 2);
+  const [far, mute] = server.heard as [Heard, Heard];
+  raw.socket.resetAndDestroy();
+  hostile.close();
+  for (let n = 0; n < 300; n++) {
+    for (const { socket } of [near, far, mute]) socket.send(new Uint8Array(4_096));
+    await pause(2);
+  }
+  await until('both losses', () => near.closes.length > 0 && far.closes.length > 0);
+  assertEquals([near.closes.length, near.closes[0]?.clean], [1, false]);
+  assertEquals([far.closes.length, far.closes[0]?.clean], [1, false]);
+  assertEquals(mute.closes, []);
+  for (const { socket } of [near, far]) {
+    assertEquals([socket.send(Uint8Array.of(1)), socket.bufferedBytes()], [true, 0]);
+  }
+  quiet.socket.destroy();
   await server.listener.close();
 });
 

@@ -31,3 +31,17 @@ test('a context that is not well-formed is left out, and one that is too long is
   assertEquals(unpack({ 'singlet.trace': [traceparent, 'x'.repeat(513)], message: 1 }).carried, { traceparent });
   assertEquals(unpack({ 'singlet.trace': [traceparent, 7], message: 1 }).carried, { traceparent });
 });
+
+test('R119: of what rides with a message only a trace context is taken, bounded and without control characters', () => {
+  const hostile = [traceparent, 'a=1\r\nlevel=error', 'x'.repeat(40_000)];
+  assertEquals(unpack({ 'singlet.trace': hostile, message: 1, level: 'error', actor: '/system' }), {
+    message: 1,
+    carried: { traceparent },
+  });
+  const fields = Object.fromEntries(Array.from({ length: 33 }, (_, n) => [`key${n}`, 'x'.repeat(2_000)]));
+  const context = Object.assign([traceparent, 'a=1'], fields);
+  assertEquals(unpack({ 'singlet.trace': context, message: 1 }).carried, { traceparent, tracestate: 'a=1' });
+  for (const tracestate of ['a=\u0000', 'a=\u007f', 'a=\u202e', 'a=1\n']) {
+    assertEquals(unpack(pack(1, { traceparent, tracestate })).carried, { traceparent });
+  }
+});
