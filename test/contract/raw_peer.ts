@@ -108,3 +108,25 @@ function joined(head: Uint8Array, tail: Uint8Array): Uint8Array {
   bytes.set(tail, head.byteLength);
   return bytes;
 }
+
+/** What a client has sent, frame by frame. */
+export function unmasked(chunks: readonly Uint8Array[]): Uint8Array[] {
+  const all = new Uint8Array(chunks.reduce((sum, { length }) => sum + length, 0));
+  let end = 0;
+  for (const chunk of chunks) {
+    all.set(chunk, end);
+    end += chunk.length;
+  }
+  const frames: Uint8Array[] = [];
+  for (let at = 0; at < all.length;) {
+    const short = all[at + 1]! & 0x7f;
+    const view = new DataView(all.buffer);
+    const size = short < 126 ? short : short === 126 ? view.getUint16(at + 2) : Number(view.getBigUint64(at + 2));
+    const mask = at + (short < 126 ? 2 : short === 126 ? 4 : 10);
+    const payload = all.slice(mask + 4, mask + 4 + size);
+    for (let n = 0; n < size; n++) payload[n]! ^= all[mask + (n & 3)]!;
+    frames.push(payload);
+    at = mask + 4 + size;
+  }
+  return frames;
+}

@@ -7,7 +7,7 @@ import type { LinkClose } from '../../src/transport/contract.ts';
 import { ListenError } from '../../src/transport/errors.ts';
 import type { Listener, ListenOptions, Runtime, Socket } from '../../src/transport/runtime.ts';
 import { pause, until } from '../transport/local_environment.ts';
-import { frame, rawClient, rawServer, upgradeAnswer, upgradeRequest } from './raw_peer.ts';
+import { frame, rawClient, rawServer, unmasked, upgradeAnswer, upgradeRequest } from './raw_peer.ts';
 import { testTls } from './tls_fixture.ts';
 
 const maxFrameBytes = 1024 * 1024;
@@ -298,28 +298,6 @@ test('FB-082: a burst and a large frame behind it arrive whole and in order, in 
   assertEquals([frames.length, frames.at(-1)], [more.length, more.at(-1)]);
   late.close();
 });
-
-/** What a client has sent, frame by frame. */
-function unmasked(chunks: readonly Uint8Array[]): Uint8Array[] {
-  const all = new Uint8Array(chunks.reduce((sum, { length }) => sum + length, 0));
-  let end = 0;
-  for (const chunk of chunks) {
-    all.set(chunk, end);
-    end += chunk.length;
-  }
-  const frames: Uint8Array[] = [];
-  for (let at = 0; at < all.length;) {
-    const short = all[at + 1]! & 0x7f;
-    const view = new DataView(all.buffer);
-    const size = short < 126 ? short : short === 126 ? view.getUint16(at + 2) : Number(view.getBigUint64(at + 2));
-    const mask = at + (short < 126 ? 2 : short === 126 ? 4 : 10);
-    const payload = all.slice(mask + 4, mask + 4 + size);
-    for (let n = 0; n < size; n++) payload[n]! ^= all[mask + (n & 3)]!;
-    frames.push(payload);
-    at = mask + 4 + size;
-  }
-  return frames;
-}
 
 test('FB-084: a close behind a full buffer reaches a peer that reads on, after all that was sent before it', async () => {
   const server = await serve();

@@ -46,6 +46,8 @@ const maxRssSlope = 4 * mebibyte;
 /** A slope over less time says nothing. */
 const judgedMinutes = 2;
 const everyMs = 5_000;
+/** Samples in a row in which nothing has arrived. */
+const maxStill = 6;
 /** A busy machine needs a while for a thousand handshakes. */
 const connectMs = 300_000;
 
@@ -63,6 +65,7 @@ export async function flood(options: FloodOptions): Promise<FloodResult> {
   const began = performance.now();
   const samples: Sample[] = [];
   const loads: number[] = [];
+  let [still, longestStill] = [0, 0];
   while (performance.now() - began < minutes * 60_000) {
     await sleep(Math.min(everyMs, minutes * 6_000));
     const [sinkStats, senderStats] = await Promise.all([
@@ -70,6 +73,8 @@ export async function flood(options: FloodOptions): Promise<FloodResult> {
       sender.child.ask<Stats>('stats'),
     ]);
     const minute = (performance.now() - began) / 60_000;
+    still = sinkStats.received === (samples.at(-1)?.sink.received ?? 0) ? still + 1 : 0;
+    longestStill = Math.max(longestStill, still);
     samples.push({ minute, sink: sinkStats, sender: senderStats });
     loads.push(loadavg()[0]!);
     say(`${minute.toFixed(1)} min: ${sinkStats.received} messages, ${memoryOf(sinkStats)}`);
@@ -84,6 +89,7 @@ export async function flood(options: FloodOptions): Promise<FloodResult> {
   const ends = await idle.child.ask<Stats>('stats');
   for (const { child } of [sender, idle, sink]) child.signal('SIGKILL');
   const broken: string[] = [];
+  if (longestStill >= maxStill) broken.push(`nothing arrived for ${longestStill} samples`);
   if (!all) broken.push(`${sent - end.received} of ${sent} messages have not arrived`);
   if (end.lost > 0) broken.push(`${end.lost} messages lost`);
   if (end.doubled > 0) broken.push(`${end.doubled} messages doubled`);
@@ -93,6 +99,7 @@ export async function flood(options: FloodOptions): Promise<FloodResult> {
     slopes('sender', samples.map(({ minute, sender: stats }) => ({ minute, stats }))),
   ];
   if (minutes >= judgedMinutes) broken.push(...memory.flatMap(({ grown }) => grown));
+  if (broken.length > 0) { for (const { child } of [sink, sender]) say(child.output()); }
   return {
     broken: broken.map((text) => `${runtime}: ${text}`),
     lines: [
