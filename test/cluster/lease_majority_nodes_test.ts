@@ -95,7 +95,7 @@ describe('LeaseMajority, node by node', () => {
     assert(left[0]!.node.ended()!.why.includes('no route to the backend'), left[0]!.node.ended()!.why);
   });
 
-  test('a backend that acts and gives no answer: its grant goes back, and exactly one side goes on', async () => {
+  test('FB-053: a backend that acts and gives no answer: its grant goes back, and exactly one side goes on', async () => {
     const { backend, harness, left, right } = await sides(2, 1);
     backend.trouble.set(left[0]!.address, 'silent');
     harness.cutAll(left, right);

@@ -166,7 +166,7 @@ describe('PostgreSQL leases', { skip }, () => {
     await late.release();
   });
 
-  scene('what comes late changes nothing that a later request of its owner did', async () => {
+  scene('FB-050: what comes late changes nothing that a later request of its owner did', async () => {
     const held: (() => void)[] = [];
     const queue: PostgresQuery = {
       query: async (text, parameters) => {
@@ -190,7 +190,7 @@ describe('PostgreSQL leases', { skip }, () => {
     assertEquals((await store().acquire({ ...request, owner: 'b#1' })).kind, 'granted');
   });
 
-  scene('a request that is given up is not sent', async () => {
+  scene('FB-050: a request that is given up is not sent', async () => {
     const wire = new Wire();
     const given = new PostgresLeaseStore(wire, 'singlet_', environment, 'observed', 0);
     await assertRejects(() => given.acquire({ name: 'x', owner: 'a', ttlMs, signal: AbortSignal.abort() }), Error);

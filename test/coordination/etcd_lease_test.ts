@@ -1,6 +1,14 @@
 /** Against a real etcd, on the real clock. */
 import { after, before, describe, test } from 'node:test';
-import { assert, assertEquals, assertGreater, assertRejects, assertStringIncludes, assertThrows } from '@std/assert';
+import {
+  assert,
+  assertEquals,
+  assertGreater,
+  assertMatch,
+  assertRejects,
+  assertStringIncludes,
+  assertThrows,
+} from '@std/assert';
 import { OptionsError } from '../../src/actor/options.ts';
 import { realEnvironment } from '../../src/actor/real_environment.ts';
 import { consoleLogger } from '../../src/actor/logger.ts';
@@ -91,19 +99,25 @@ describe('the etcd lease', () => {
     await b!.release();
   });
 
-  scene('a key that an operator deletes is a loss, not a crash', async () => {
-    const lease = made({ name: 'deleted', owner: 'a', endpoints: [server.url] });
-    const lost = new Promise<string>((resolve) => lease.onLost(resolve));
-    assert(await lease.acquire());
-    await fetch(`${server.url}/v3/kv/deleterange`, {
-      method: 'POST',
-      body: JSON.stringify({ key: encode('singlet/leases/deleted/holder') }),
-    }).then((answer) => answer.text());
-    assertStringIncludes(await lost, 'tenure is over');
-    const again = await lease.acquireWithToken();
-    assert(again);
-    await lease.release();
-  });
+  scene(
+    'FB-049, FB-051: a key that an operator deletes is found out by the next renewal, and the next owner is fenced above',
+    async () => {
+      const lease = made({ name: 'deleted', owner: 'a', endpoints: [server.url] });
+      const lost = new Promise<string>((resolve) => lease.onLost(resolve));
+      assert(await lease.acquire());
+      await fetch(`${server.url}/v3/kv/deleterange`, {
+        method: 'POST',
+        body: JSON.stringify({ key: encode('singlet/leases/deleted/holder') }),
+      }).then((answer) => answer.text());
+      const other = made({ name: 'deleted', owner: 'b', endpoints: [server.url] });
+      const [next, before] = [await other.acquireWithToken(), lease.token];
+      assert(next && next.token > before);
+      assertMatch(await lost, /b holds it|tenure is over/);
+      assertEquals([lease.checkAlive(), await lease.acquire()], [false, false]);
+      assert(other.checkAlive());
+      await other.release();
+    },
+  );
 
   scene('an endpoint that refuses or does not answer is passed over', async () => {
     const means = new Wire();

@@ -60,7 +60,7 @@ describe('the holder of a lease', () => {
     assert(!desk.held);
   });
 
-  test('a grant that took longer than its term is refused and goes back', () => {
+  test('FB-048: a grant that took longer than its term is refused and goes back', () => {
     const desk = new Desk();
     desk.feed({ kind: 'acquire' });
     desk.pass(9_900);
@@ -134,7 +134,7 @@ describe('the holder of a lease', () => {
     assertEquals(wait(6_000), 200);
   });
 
-  test('R16: wall time that ran ahead ends it, and so does a clock set back, which could hide a suspend', () => {
+  test('rule 16: wall time that ran ahead ends it, and so does a clock set back, which could hide a suspend', () => {
     const slept = Desk.held();
     slept.wall += 60_000;
     assert(!slept.held);

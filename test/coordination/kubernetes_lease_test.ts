@@ -114,7 +114,7 @@ describe('R79 to R83: the Kubernetes lease', () => {
     assert(first && second && second.token > first.token);
   });
 
-  test("R80: stale after the other's own duration without a change, whatever its times say and however short one's own term is", async () => {
+  test("R80, FB-045: stale after the other's own duration without a change, whatever its times say and however short one's own term is", async () => {
     const scene = new Scene();
     const long = scene.lease('a', { ttlMs: 60_000 });
     assert(await scene.settle(long.acquire()));
@@ -135,7 +135,7 @@ describe('R79 to R83: the Kubernetes lease', () => {
     assertGreater(scene.now() - diedAt, 35_000);
   });
 
-  test('a record with a huge duration and a time far ahead is waited for no longer than maxTermMs', async () => {
+  test('FB-046: a record with a huge duration and a time far ahead is waited for no longer than maxTermMs', async () => {
     const scene = new Scene();
     const poison = scene.lease('ghost');
     assert(await scene.settle(poison.acquire()));
@@ -150,6 +150,24 @@ describe('R79 to R83: the Kubernetes lease', () => {
     assertEquals(await scene.settle(lease.acquire()), false);
     await scene.elapse(200);
     assert(await scene.settle(lease.acquire()));
+  });
+
+  test('FB-047: a record of yesterday evening is over after its term, at whatever time of day somebody looks', async () => {
+    for (const renewedAt of ['1999-12-31T23:55:00.000000Z', '2100-01-01T23:55:00.000000Z']) {
+      const scene = new Scene();
+      const dead = scene.lease('dead');
+      assert(await scene.settle(dead.acquire()));
+      dead.abandon();
+      scene.kubernetes.edit('x', (object) => object.spec['renewTime'] = renewedAt);
+      for (const owner of ['after twenty minutes', 'the next morning']) {
+        const lease = scene.lease(owner);
+        assertEquals(await scene.settle(lease.acquire()), false);
+        await scene.elapse(scene.ttlMs + 50);
+        assert(await scene.settle(lease.acquire()));
+        lease.abandon();
+        await scene.elapse(7 * 3_600_000);
+      }
+    }
   });
 
   test('R79: of two that race one wins; a conflict is looked into again, three times at most', async () => {
@@ -169,7 +187,7 @@ describe('R79 to R83: the Kubernetes lease', () => {
     assertEquals(writes, 3);
   });
 
-  test('R81: a foreign holder on renewal is a loss; a conflict with a late write of its own is not', async () => {
+  test('R81, FB-038: a foreign holder on renewal is a loss; a conflict with a late write of its own is not', async () => {
     const scene = new Scene();
     const lease = scene.lease('a');
     const reasons: string[] = [];
@@ -188,7 +206,7 @@ describe('R79 to R83: the Kubernetes lease', () => {
     assertEquals(scene.spec()['holderIdentity'], 'thief', 'R83: what is not its own is not released');
   });
 
-  test('one failed renewal of whatever kind is no loss, and Retry-After is heard', async () => {
+  test('FB-040: one failed renewal of whatever kind is no loss, and Retry-After is heard', async () => {
     for (const failure of [{ status: 500 }, { status: 503 }, { status: 429, headers: { 'retry-after': '1' } }]) {
       const scene = new Scene(9_000);
       const lease = scene.lease('a');
@@ -225,7 +243,7 @@ describe('R79 to R83: the Kubernetes lease', () => {
     assert(!lease.checkAlive());
   });
 
-  test('a leave during a slow renewal: the release comes after it and succeeds', async () => {
+  test('FB-041: a leave during a slow renewal: the release comes after it and succeeds', async () => {
     const scene = new Scene();
     const lease = scene.lease('a');
     assert(await scene.settle(lease.acquire()));
@@ -240,7 +258,7 @@ describe('R79 to R83: the Kubernetes lease', () => {
     assert(await scene.settle(scene.lease('b').acquire()));
   });
 
-  test('the mounted account: address, authority, and a token that is read again when it is refused', async () => {
+  test('R82, FB-039: the mounted account: address, authority, and a token that is read again when it is refused', async () => {
     const scene = new Scene();
     const lease = scene.lease('a');
     let losses = 0;

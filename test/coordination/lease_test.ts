@@ -13,13 +13,15 @@ test('R73: the defaults follow from the term', () => {
   assertEquals(resolveLease('L', { ...good, ttlMs: 200 }, 500).renewalIntervalMs, 100);
 });
 
-test('R77: bad settings end in one clear error', () => {
+test('R77, FB-131: bad settings end in one clear error', () => {
   const bad: [object, string][] = [
     [{ name: undefined }, 'L.name: is required'],
     [{ owner: '' }, 'L.owner: must be a non-empty string'],
     [{ ttlMs: undefined }, 'L.ttlMs: is required'],
     [{ ttlMs: 99 }, 'L.ttlMs: must be a number of milliseconds from 100'],
     [{ ttlMs: Infinity }, 'L.ttlMs'],
+    [{ ttlMs: -1 }, 'L.ttlMs'],
+    [{ ttlMs: 30 * 86_400_000 }, 'L.ttlMs'],
     [{ ttlMs: Number.NaN }, 'L.ttlMs'],
     [{ renewalIntervalMs: 4_501 }, 'L.renewalIntervalMs: must be at most half of ttlMs (9000)'],
     [{ driftBound: 0.2 }, 'L.driftBound'],

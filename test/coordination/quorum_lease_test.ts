@@ -141,7 +141,7 @@ describe('the quorum lease', () => {
     assert(!lease.checkAlive());
   });
 
-  test('R17: a voter that restarts does not help a rival, and learns the tokens before it votes', async () => {
+  test('rule 17: a voter that restarts does not help a rival, and learns the tokens before it votes', async () => {
     const { environment, net, lease, other, settle } = await scene();
     const first = await settle(lease.acquireWithToken());
     // The holder is cut off right after, and a voter that had voted for it comes back without memory.

@@ -25,7 +25,7 @@ const release = (tenure: number): Question => ({ kind: 'release', name: 'x', ten
 describe('a voter', () => {
   test('majorities', () => assertEquals([1, 2, 3, 4, 5].map(majorityOf), [1, 2, 2, 3, 3]));
 
-  test('R17: grants nothing until the longest term of its predecessor has run out on any clock', () => {
+  test('rule 17: grants nothing until the longest term of its predecessor has run out on any clock', () => {
     const { voter, ask } = ready();
     assert(!voter.grants(1_019) && voter.grants(1_020));
     const answer = ask('a', grant(1), 100);
@@ -84,7 +84,7 @@ describe('a voter', () => {
     assertEquals(ask('a', { kind: 'grant', name: 'x', tenure: 1, ttlMs: 1_001 }).kind, 'refused');
   });
 
-  test('R17: it learns from so many others that no sealed token can be missed', () => {
+  test('rule 17: it learns from so many others that no sealed token can be missed', () => {
     const knows = (floor: number) => ({ kind: 'learnt', knows: true, floor }) as const;
     const forgot = { kind: 'learnt', knows: false, floor: 0 } as const;
     const of = (voters: number) => new Voter({ ...config, voters }, 0);

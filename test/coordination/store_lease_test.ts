@@ -33,7 +33,7 @@ describe('a lease over a store', () => {
     assert(bench.environment.logsAt('error').some((line) => line.includes('handler of its loss')));
   });
 
-  test('timers that never fire do not keep it alive: whoever looks finds it over, and the loss is told', async () => {
+  test('FB-129: timers that never fire do not keep it alive: whoever looks finds it over, and the loss is told', async () => {
     const bench = memory();
     const lease = await held(bench);
     let losses = 0;
@@ -44,7 +44,7 @@ describe('a lease over a store', () => {
     assertEquals(losses, 1);
   });
 
-  test('a jump of ten minutes brings one request, not many', async () => {
+  test('FB-130: a jump of ten minutes brings one request, not many', async () => {
     const bench = memory();
     const lease = await held(bench);
     bench.faults.calls.length = 0;
@@ -78,7 +78,7 @@ describe('a lease over a store', () => {
     assertEquals(bench.now(), 200);
   });
 
-  test('a slow backend without contenders costs nothing: no overlap, no loss', async () => {
+  test('FB-038: a slow backend without contenders costs nothing: no overlap, no loss', async () => {
     const bench = memory();
     const lease = bench.open('x', 'a', { ttlMs: 10_000, renewalIntervalMs: 3_000 });
     let losses = 0;

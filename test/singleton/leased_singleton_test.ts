@@ -58,7 +58,7 @@ test('R64, S5: the host holds the lease under its address and uid, and its token
   assertEquals([store.holderOf('counter'), journal.lines.length], [owner(0), 1]);
 });
 
-test('R37, R67, P37: a leave hands over with the lease: released after the end, acquired before the start, nothing lost', async () => {
+test('R37, R67, P37, FB-042: a leave hands over with the lease: released after the end, acquired before the start, nothing lost', async () => {
   const { cluster, journal, store, refs, faults, owner } = await scene(2, { stopMs: 400 });
   const [first, second] = [owner(0), owner(1)];
   await cluster.until(() => journal.live === 1);
@@ -121,7 +121,7 @@ test('the lease is seen from outside: detail, metrics, and the reason why nobody
   assertStringIncludes((await get('/metrics'))[1], 'singlet_lease_total{singleton="counter",what="lost"} 1');
 });
 
-test('R70, P36: a host that slept past its term handles nothing on waking; then it starts anew under a new token', async () => {
+test('R70, P36, FB-037, FB-129: a host that slept past its term handles nothing on waking; then it starts anew under a new token', async () => {
   const { cluster, journal, refs, manager } = await scene(1);
   await cluster.until(() => journal.live === 1);
   refs[0]!.tell(1);
@@ -206,7 +206,7 @@ test('S1: a host cut off from the arbiter but not from its peers stops within th
   assertEquals([store.holderOf('counter'), journal.peak], [owner(1), 1]);
 });
 
-test('R16: a handler that runs on after the loss is fenced: it cannot tell, reply, spawn or get a token', async () => {
+test('rule 16: a handler that runs on after the loss is fenced: it cannot tell, reply, spawn or get a token', async () => {
   const outcomes: string[] = [];
   let inside: (() => void) | undefined;
   class Slow extends Actor<string> {
@@ -288,7 +288,7 @@ test('the cluster itself as the arbiter: the voters vote, and a leave loses noth
   assertEquals([journal.live, journal.peak], [1, 1]);
 });
 
-test('R71: after a crash another runs within a term and a second, with a larger token', async () => {
+test('rule 18, R71: after a crash another runs within a term and a second, with a larger token', async () => {
   for (const voters of [false, true]) {
     const journal = new Journal();
     const Counter = counterClass(journal);

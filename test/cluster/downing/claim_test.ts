@@ -115,7 +115,7 @@ describe('R92: a claim', () => {
     assertEquals([run.state.why, run.take()], ['connection refused', ['give-back']], 'it may have been granted');
   });
 
-  test('a split that changes or heals while it is pending ends it, and a late grant of it is not taken', () => {
+  test('FB-053: a split that changes or heals while it is pending ends it, and a late grant of it is not taken', () => {
     const run = new Run().settled(0);
     run.take();
     assertEquals(run.at(100, { kind: 'unsettled' }).take(), ['give-back']);
