@@ -138,7 +138,7 @@ describe('recovery', () => {
     assertMatch(String(await failureOf(world.restarted())), /snapshots of 9 cannot be read/);
   });
 
-  test('FB-106: an event that cannot be applied is named, and restarts are bounded by supervision', async () => {
+  test('FB-106, R127: an event that cannot be applied is named, and restarts are bounded by supervision', async () => {
     class Fussy extends Account {
       override onEvent(state: Balance, event: Added): Balance {
         if (state.count === 499) throw new RangeError('I do not like it');
@@ -367,7 +367,7 @@ describe('snapshots', () => {
     assertMatch(other.env.logsAt('warn').join(), /could not be deleted/);
   });
 
-  test('deleteHistory needs a snapshot that holds what goes', async () => {
+  test('R124: deleteHistory needs a snapshot that holds what goes', async () => {
     const world = new World();
     const account = world.spawn();
     await account.add(1, 2, 3);
