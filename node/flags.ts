@@ -159,10 +159,20 @@ function storeOf(given: ReadonlyMap<string, string>): StoreChoice | string | und
   if (url === undefined) return directory === undefined ? undefined : { kind: 'journal', directory };
   if (directory !== undefined) return '--postgres: must not be given together with --journal';
   // Not shown, since it may hold a password.
-  if (!/^postgres(ql)?:\/\//.test(url) || !URL.canParse(url)) {
+  if (!/^postgres(ql)?:\/\//.test(url) || !URL.canParse(url) || !isEscaped(url)) {
     return '--postgres: must be a URL such as postgres://user:password@host:5432/database';
   }
   return { kind: 'postgres', url };
+}
+
+/** Clients decode each part of it. */
+function isEscaped(url: string): boolean {
+  try {
+    decodeURIComponent(url);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 function isSeed(seed: string): boolean {

@@ -151,6 +151,34 @@ describe('PostgreSQL', { skip }, () => {
     await end();
   });
 
+  test('a claim, an append of many events, a deletion, a snapshot: one round trip each', { skip }, async () => {
+    const { prefix, end } = await setup();
+    const inner = connect();
+    let trips = 0;
+    const query: PostgresQuery = {
+      query: (text, parameters) => {
+        trips += 1;
+        return inner.query(text, parameters);
+      },
+      close: () => inner.close(),
+    };
+    const { journal, snapshots, durableState, close } = await openPostgresStores(query, { prefix, keepSnapshots: 0 });
+    const expect = async <T>(count: number, run: () => Promise<T>): Promise<T> => {
+      const before = trips;
+      const result = await run();
+      assertEquals(trips - before, count);
+      return result;
+    };
+    const { writer } = await expect(1, () => journal.claim('a', writerOf(1)));
+    await expect(1, () => journal.append('a', Array(500).fill({ payload: 'x', tags: ['t'] }), 0, writer));
+    await expect(1, () => journal.delete('a', 100));
+    await expect(1, () => snapshots.save('a', { sequenceNr: 500, state: 'x', version: 0 }));
+    await expect(1, () => durableState.claim('a', writerOf(1)));
+    await expect(1, () => durableState.save('a', 0, { value: 1 }, writer));
+    await close();
+    await end();
+  });
+
   test('pages: more events than one fetch', { skip }, async () => {
     const { stores, prefix, end } = await setup();
     const { writer } = await stores.journal.claim('a', writerOf(1));

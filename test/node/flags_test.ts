@@ -119,7 +119,14 @@ describe('flags of the ready-made node', () => {
       line('--postgres', url, '--journal', '/var/jobs'),
       '--postgres: must not be given together with --journal',
     );
-    for (const wrong of ['db.example', 'mysql://user:password@x/y', 'postgres://user:password@x:port/y']) {
+    for (
+      const wrong of [
+        'db.example',
+        'mysql://user:password@x/y',
+        'postgres://user:password@x:port/y',
+        'postgres://user:%pw@x/y',
+      ]
+    ) {
       assertEquals(
         line('--postgres', wrong),
         '--postgres: must be a URL such as postgres://user:password@host:5432/database',
