@@ -2,10 +2,12 @@
  * Real processes that are killed with SIGKILL while they write, one after the other on the same directory, by turns on the
  * three runtimes. `SINGLET_KILLS` sets how often; default 20. `npm run soak -- --what journal-kills` does it at length.
  */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import process from 'node:process';
 import { test } from 'node:test';
-import { assert, assertEquals } from '@std/assert';
-import { journalKills } from '../soak/journal_kills.ts';
+import { assert, assertEquals, assertMatch } from '@std/assert';
+import { Books, journalKills, Writer } from '../soak/journal_kills.ts';
 
 const rounds = Number(process.env['SINGLET_KILLS'] ?? 20);
 
@@ -20,3 +22,33 @@ test(
     assertEquals(Object.values(result.kills).reduce((sum, count) => sum + count, 0), rounds);
   },
 );
+
+for (const [first, second] of [['node', 'bun'], ['bun', 'deno'], ['deno', 'node']] as const) {
+  test(
+    `S5, FB-119: a writer that is stopped for too long is overtaken, and has nothing to say when it wakes (${first} to ${second})`,
+    {
+      timeout: 60_000,
+    },
+    async () => {
+      const directory = await mkdtemp(`${tmpdir()}/singlet-stop-`);
+      const stopped = new Writer(first, directory, 1);
+      let next: Writer | undefined;
+      try {
+        await stopped.untilFirstAck();
+        stopped.signal('SIGSTOP');
+        next = new Writer(second, directory, 2);
+        await next.untilFirstAck();
+        stopped.signal('SIGCONT');
+        assertMatch(await stopped.ended(), /in use by a later owner|no such file or directory/);
+        const books = new Books();
+        books.note(await stopped.kill());
+        books.note(await next.kill());
+        assertEquals(await books.compare(directory), []);
+      } finally {
+        await stopped.kill();
+        await next?.kill();
+        await rm(directory, { recursive: true, force: true });
+      }
+    },
+  );
+}

@@ -5,6 +5,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
+import process from 'node:process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openFileStores } from '../../adapters/shared/file_journal/mod.ts';
 import { repositoryRoot, runtimeCommand, type RuntimeName } from '../../demo/runtime_commands.ts';
@@ -65,7 +66,8 @@ export async function journalKills(options: JournalKillsOptions): Promise<Journa
   return { kills, acknowledged, early, broken };
 }
 
-class Writer {
+/** A process that writes as fast as it can. */
+export class Writer {
   readonly #child: ChildProcess;
   readonly #closed: Promise<void>;
   #output = '';
@@ -94,6 +96,17 @@ class Writer {
     }
   }
 
+  signal(signal: 'SIGSTOP' | 'SIGCONT'): void {
+    // Not by the child: Deno sends one signal to each and no more.
+    process.kill(this.#child.pid as number, signal);
+  }
+
+  /** Resolves when it has ended, with what it complained of. */
+  async ended(): Promise<string> {
+    await this.#closed;
+    return this.#errors;
+  }
+
   /** What it had said by then, line by line. */
   async kill(): Promise<readonly string[]> {
     this.#child.kill('SIGKILL');
@@ -103,7 +116,7 @@ class Writer {
 }
 
 /** What the writers of one directory have said: for each id the highest number. */
-class Books {
+export class Books {
   readonly #highest = {
     ack: new Map<string, number>(),
     try: new Map<string, number>(),
