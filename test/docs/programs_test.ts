@@ -30,7 +30,7 @@ class Running {
     };
     this.#child.stdout!.on('data', take);
     this.#child.stderr!.on('data', take);
-    this.#child.on('exit', (code) => {
+    this.#child.on('close', (code) => {
       this.#ended = `it ended with ${code}`;
       this.#heard();
     });
@@ -47,9 +47,18 @@ class Running {
     }
   }
 
-  async kill(): Promise<void> {
-    if (this.#ended === undefined) this.#child.kill('SIGKILL');
+  kill(): Promise<string> {
+    return this.#end('SIGKILL');
+  }
+
+  interrupt(): Promise<string> {
+    return this.#end('SIGINT');
+  }
+
+  async #end(signal: NodeJS.Signals): Promise<string> {
+    if (this.#ended === undefined) this.#child.kill(signal);
     while (this.#ended === undefined) await new Promise<void>((resolve) => this.#heard = resolve);
+    return this.#ended;
   }
 }
 
@@ -99,6 +108,9 @@ describe('programs that are shown', () => {
           : [[name, block.text.replaceAll('2551', `${ports[0]}`).replaceAll('2552', `${ports[1]}`)]];
       }));
       assertEquals(Object.keys(files), ['counter.ts', 'app.ts']);
+      files['app.ts'] += `\n${
+        blocks.find(({ page, text }) => page.endsWith('started.md') && text.includes('leave()'))!.text
+      }`;
       await inFolder(`getting_started_${runtime}`, files, async (folder) => {
         const nodes = ports.map((port) => new Running(runtime, [`${folder}/app.ts`, `${port}`]));
         try {
@@ -109,6 +121,8 @@ describe('programs that are shown', () => {
           const at = ports.findIndex((port) => `${port}` === hosts[0]);
           await nodes[at]!.kill();
           await nodes[1 - at]!.says(/INFO singleton counter: this node hosts .*"crash"/);
+          assertEquals(await nodes[1 - at]!.interrupt(), 'it ended with 0');
+          await nodes[1 - at]!.says(/INFO this node has ended .*"left"/);
         } finally {
           await Promise.all(nodes.map((node) => node.kill()));
         }
