@@ -195,7 +195,8 @@ export class ManagerShell {
       node.environment.log.error(`singleton ${this.name}: the instance could not be spawned`, { error });
       return this.#ended(epoch, 'died', null);
     }
-    const { reason, from, gapMs } = report;
+    const { reason, from } = report;
+    const gapMs = report.gapMs === undefined ? undefined : Math.round(report.gapMs);
     node.environment.log.info(`singleton ${this.name}: this node hosts`, { epoch, reason, from, gapMs });
     this.#publish(new SingletonHosted({ name: this.name, host: node.address, epoch, reason, from, gapMs }));
     if (reason === 'planned' || reason === 'crash') {

@@ -27,6 +27,7 @@ and <a href="cluster/singletons">/cluster/singletons</a>.</p></noscript>
 <h2 id="timeline-title">Hosts over the last two minutes</h2>
 <div id="lanes"></div>
 <p class="axis" aria-hidden="true"><span>2 min ago</span><span>1 min ago</span><span>now</span></p>
+<p class="quiet small">Hatched: nobody hosts it, as this node sees it. Empty: from before this page was opened.</p>
 <h3 id="moves-title">Moves</h3>
 <div class="scroll" tabindex="0" role="region" aria-labelledby="moves-title"><table role="table">
 <thead role="rowgroup"><tr role="row"><th scope="col" role="columnheader">Time</th><th scope="col" role="columnheader">Singleton</th>

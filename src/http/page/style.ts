@@ -43,11 +43,12 @@ a { color: var(--link); }
 .tag { border: 1px solid var(--line); border-radius: 4px; padding: 0 .35rem; margin-right: .3rem; font-size: .8rem; }
 .lane { display: grid; grid-template-columns: 12rem 1fr; gap: .8rem; align-items: center; margin-bottom: .4rem; }
 .lane .name { font-family: ui-monospace, monospace; font-size: .85rem; overflow: hidden; text-overflow: ellipsis; }
-.track { position: relative; height: 1.7rem; border: 1px solid var(--line); border-radius: 4px; overflow: hidden;
-  background: repeating-linear-gradient(135deg, transparent 0 6px, var(--line) 6px 7px); }
+.track { position: relative; height: 1.7rem; border: 1px solid var(--line); border-radius: 4px; overflow: hidden; }
 .span { position: absolute; top: 0; bottom: 0; padding: .15rem .4rem; font-size: .75rem; overflow: hidden;
   white-space: nowrap; border-left: 2px solid var(--panel);
   background: light-dark(hsl(var(--hue) 60% 84%), hsl(var(--hue) 45% 32%)); }
+.nobody { min-width: 3px; padding: 0; border: 0;
+  background: repeating-linear-gradient(135deg, transparent 0 4px, var(--bad) 4px 6px); }
 .axis { display: flex; justify-content: space-between; margin: 0 0 0 12.8rem; color: var(--quiet);
   font-size: .75rem; }
 #events { list-style: none; margin: 0; padding: 0; max-height: 20rem; overflow-y: auto; }

@@ -163,8 +163,8 @@ function noteHosts(now) {
     const spans = state.lanes.get(name) || [];
     state.lanes.set(name, spans);
     const last = spans.at(-1);
-    if (last && last.to === null && last.host !== host) last.to = now;
-    if (host && (!last || last.to !== null || last.host !== host)) {
+    if (!last || last.host !== host) {
+      if (last) last.to = now;
       // What was there before this page was opened is known from when it began.
       spans.push({ host, from: last || since === null ? now : Math.min(now, since), to: null });
     }
@@ -179,16 +179,16 @@ function renderLanes() {
     const lane = element('div', undefined, 'lane');
     const track = element('div', undefined, 'track');
     track.setAttribute('role', 'img');
-    const told = spans.map((span) => span.host + ' for ' + duration((span.to === null ? now : span.to) - span.from));
-    track.setAttribute('aria-label', name + ': ' + (told.join(', then ') || 'no host'));
+    const told = spans.map((span) => (span.host || 'nobody') + ' for ' + duration((span.to === null ? now : span.to) - span.from));
+    track.setAttribute('aria-label', name + ': ' + told.join(', then '));
     for (const span of spans) {
       const from = Math.max(0, 1 - (now - span.from) / laneMs);
       const to = span.to === null ? 1 : Math.max(0, 1 - (now - span.to) / laneMs);
-      const bar = element('div', span.host, 'span');
+      const bar = element('div', span.host || '', span.host ? 'span' : 'span nobody');
       bar.style.left = from * 100 + '%';
       bar.style.width = (to - from) * 100 + '%';
-      bar.style.setProperty('--hue', String(hue(span.host)));
-      bar.title = span.host;
+      if (span.host) bar.style.setProperty('--hue', String(hue(span.host)));
+      bar.title = span.host || 'nobody hosts it, as this node sees it';
       track.append(bar);
     }
     lane.append(element('div', name, 'name'), track);
