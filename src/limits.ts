@@ -53,6 +53,8 @@ export const coreLimits = {
   callerNames: 1_000,
   /** Dead letters kept for inspection (all are counted and published). */
   deadLettersKept: 100,
+  /** And about their size together; a larger one is counted and published, and not kept. */
+  deadLettersKeptBytes: 16 * 1024 * 1024,
   secretMinChars: 16,
   secretChars: 1_024,
   typeNameChars: 255,

@@ -5,6 +5,7 @@ import type { Cancel, Logger } from './environment.ts';
 import { UndeliveredError } from './errors.ts';
 import type { EventStream } from './event_stream.ts';
 import type { ActorRef } from './ref.ts';
+import { roughSize } from './rough_size.ts';
 
 /**
  * Why a message reached nobody. `stopped`: the actor stopped with it in its mailbox; `terminated`: it was dead already;
@@ -62,6 +63,10 @@ export class DeadLetters {
   readonly #events: EventStream;
   readonly #log: Logger;
   readonly #kept: DeadLetter[] = [];
+  /** Of each that is kept. */
+  readonly #sizes: number[] = [];
+  #bytes = 0;
+  #forgotten = 0;
   readonly #counts = new Map<string, number>();
   #total = 0;
   #publishing = false;
@@ -85,9 +90,14 @@ export class DeadLetters {
     return this.#counts;
   }
 
-  /** The latest `limits.deadLettersKept`, oldest first. */
+  /** The latest `limits.deadLettersKept`, oldest first; fewer where they are large. */
   get recent(): readonly DeadLetter[] {
     return [...this.#kept];
+  }
+
+  /** How many are not among the latest because of their size. */
+  get forgotten(): number {
+    return this.#forgotten;
   }
 
   subscribe(listener: (letter: DeadLetter) => void): Cancel {
@@ -102,8 +112,7 @@ export class DeadLetters {
     const letter = fields instanceof DeadLetter ? fields : new DeadLetter(fields);
     this.#total += 1;
     this.#counts.set(letter.reason, this.countOf(letter.reason) + 1);
-    this.#kept.push(letter);
-    if (this.#kept.length > limits.deadLettersKept) this.#kept.shift();
+    this.#keep(letter);
     const sender = letter.sender?.underlying();
     if (sender instanceof AskRef) {
       sender.fail(new UndeliveredError(letter.recipient, letter.reason, letter.detail));
@@ -116,5 +125,23 @@ export class DeadLetters {
     } finally {
       this.#publishing = false;
     }
+  }
+
+  #keep(letter: DeadLetter): void {
+    const size = roughSize(letter.message);
+    if (size > limits.deadLettersKeptBytes) {
+      this.#forgotten += 1;
+      return;
+    }
+    this.#kept.push(letter);
+    this.#sizes.push(size);
+    this.#bytes += size;
+    if (this.#kept.length > limits.deadLettersKept) this.#drop();
+    for (; this.#bytes > limits.deadLettersKeptBytes; this.#forgotten += 1) this.#drop();
+  }
+
+  #drop(): void {
+    this.#kept.shift();
+    this.#bytes -= this.#sizes.shift() ?? 0;
   }
 }

@@ -140,7 +140,7 @@ export class NodeInspection implements ClusterInspection {
       counters: {
         told: ledger?.told ?? 0,
         acknowledged: ledger?.acknowledged ?? 0,
-        deadLettered: (ledger?.deadLettered ?? 0) - (ledger?.outcomeUnknown ?? 0),
+        deadLettered: ledger?.deadLettered ?? 0,
         outcomeUnknown: ledger?.outcomeUnknown ?? 0,
         dropped: ledger?.dropped ?? 0,
         resent: ledger?.resent ?? 0,

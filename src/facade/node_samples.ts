@@ -16,6 +16,9 @@ export function nodeSamples(
   for (const [reason, value] of system.deadLetters.countByReason) {
     samples.push(counter('singlet_dead_letters_total', 'Messages that reached nobody.', value, { reason }));
   }
+  const { forgotten } = system.deadLetters;
+  const about = 'Dead letters that are too large to be kept with the latest.';
+  samples.push(counter('singlet_dead_letters_forgotten_total', about, forgotten));
   for (const [what, value] of node.counters()) {
     samples.push(counter('singlet_membership_total', 'What membership refused or noticed.', value, { what }));
   }

@@ -53,12 +53,12 @@ export interface Opened {
   readonly exceptions: readonly number[];
 }
 
-/** The ledger of one sender: told = acknowledged + deadLettered + buffered, at any moment. */
+/** The ledger of one sender: told = acknowledged + deadLettered + outcomeUnknown + buffered, at any moment. */
 export interface Ledger {
   readonly told: number;
   readonly acknowledged: number;
   readonly deadLettered: number;
-  /** Of the dead letters, those that may have been processed before the host crashed. */
+  /** Dead letters too, counted apart: they may have been processed before the host crashed. */
   readonly outcomeUnknown: number;
   readonly buffered: number;
   /** About the size of the buffered ones. */
@@ -287,14 +287,13 @@ export class SenderStream {
       const message = flight.message(seq);
       const sender = flight.sender(seq);
       flight.settle(seq);
-      this.#counts.outcomeUnknown += 1;
       this.#lose(message, sender, 'outcome-unknown', 'the host is gone, and whether it had handled this is not known');
     }
     this.#cursor = flight.next;
   }
 
   #lose(message: unknown, sender: Sender, reason: LostReason, detail: string): void {
-    this.#counts.deadLettered += 1;
+    this.#counts[reason === 'outcome-unknown' ? 'outcomeUnknown' : 'deadLettered'] += 1;
     this.#port.lost(message, sender, reason, detail);
   }
 }

@@ -44,6 +44,15 @@ export interface LedgerPolicy {
   readonly sidesLive?: boolean;
 }
 
+/** What a sender counts itself. */
+export interface Books {
+  readonly told: number;
+  readonly acknowledged: number;
+  readonly deadLettered: number;
+  readonly outcomeUnknown: number;
+  readonly buffered: number;
+}
+
 /** Accounts for every message of a simulation, and ends the run when one is lost, doubled or out of order. */
 export class Ledger {
   readonly statistics = { told: 0, processed: 0, deadLettered: 0, outcomeUnknown: 0, repeated: 0 };
@@ -126,21 +135,25 @@ export class Ledger {
   }
 
   /**
-   * The books of a sender that is still alive, with its own counters: told = acknowledged + dead letters + buffered, and
-   * nothing was acknowledged that was not processed.
+   * The books of a sender that is still alive, with its own counters: told = acknowledged + dead letters (of known and
+   * of unknown outcome) + buffered, and nothing was acknowledged that was not processed.
    */
-  audit(name: string, own: { told: number; acknowledged: number; deadLettered: number; buffered: number }): void {
+  audit(name: string, own: Books): void {
     const stream = this.stream(name);
-    const sum = own.acknowledged + own.deadLettered + own.buffered;
+    const dead = own.deadLettered + own.outcomeUnknown;
+    const sum = own.acknowledged + dead + own.buffered;
     if (own.told !== stream.told) this.#unbalanced(name, `counts ${own.told} told, ${stream.told} were`);
     if (own.told !== sum) {
       this.#unbalanced(
         name,
-        `${own.told} told is not ${own.acknowledged} acknowledged + ${own.deadLettered} dead + ${own.buffered} buffered`,
+        `${own.told} told is not ${own.acknowledged} acknowledged + ${dead} dead + ${own.buffered} buffered`,
       );
     }
-    if (own.deadLettered !== stream.deadLettered.size) {
-      this.#unbalanced(name, `counts ${own.deadLettered} dead letters, ${stream.deadLettered.size} were published`);
+    const unknown = [...stream.deadLettered.values()].filter((reason) => reason === 'outcome-unknown').length;
+    const known = stream.deadLettered.size - unknown;
+    if (own.deadLettered !== known || own.outcomeUnknown !== unknown) {
+      const counted = `${own.deadLettered} dead letters and ${own.outcomeUnknown} of unknown outcome`;
+      this.#unbalanced(name, `counts ${counted}, ${known} and ${unknown} were published`);
     }
     if (own.acknowledged > stream.processed.size) {
       this.#unbalanced(name, `${own.acknowledged} acknowledged, only ${stream.processed.size} processed`);

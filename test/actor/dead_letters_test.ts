@@ -35,6 +35,23 @@ describe('dead letters', () => {
     assertInstanceOf(recent[0], DeadLetter);
   });
 
+  test('large ones push older ones out, one beyond the bound is not kept, and both are counted', () => {
+    const { system } = fixture();
+    const half = limits.deadLettersKeptBytes / 2 - 1_000;
+    const seen: unknown[] = [];
+    system.deadLetters.subscribe(() => seen.push(1));
+    system.deadLetters.publish(letter({ n: 1, body: new Uint8Array(half) }));
+    system.deadLetters.publish(letter({ n: 2, body: 'x'.repeat(half / 2) }));
+    const kept = () => system.deadLetters.recent.map(({ message }) => (message as { n: number }).n);
+    assertEquals([kept(), system.deadLetters.forgotten], [[1, 2], 0]);
+    system.deadLetters.publish(letter({ n: 3, body: [new Map([['a', new ArrayBuffer(half)]])] }));
+    assertEquals([kept(), system.deadLetters.forgotten], [[2, 3], 1]);
+    system.deadLetters.publish(letter({ n: 4, body: new Uint8Array(limits.deadLettersKeptBytes) }));
+    system.deadLetters.publish(letter({ n: 5 }));
+    assertEquals([kept(), system.deadLetters.forgotten], [[2, 3, 5], 2]);
+    assertEquals([system.deadLetters.count, seen.length], [5, 5]);
+  });
+
   test('R55: carry message, sender, recipient and reason', () => {
     const { env, system } = fixture();
     const sender = system.spawn(acting(() => {}), 'sender');

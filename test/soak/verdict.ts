@@ -54,7 +54,7 @@ class Handled {
 }
 
 function accountOf({ sender, numbered, counters, dead }: SenderReport, handled: Handled): Account {
-  const { told, acknowledged, outcomeUnknown, buffered } = counters;
+  const { told, acknowledged, deadLettered, outcomeUnknown, buffered } = counters;
   const reported = new Uint8Array(numbered + 1);
   for (const { from, to } of dead) reported.fill(1, from, to + 1);
   let lost = 0;
@@ -63,14 +63,14 @@ function accountOf({ sender, numbered, counters, dead }: SenderReport, handled: 
     sender,
     told,
     acknowledged,
-    deadLettered: counters.deadLettered - outcomeUnknown,
+    deadLettered,
     outcomeUnknown,
     buffered,
     handled: handled.count,
     lost: Math.max(0, lost - buffered),
     doubled: handled.doubled,
     reordered: handled.reordered,
-    unaccounted: Math.abs(told - acknowledged - counters.deadLettered - buffered) + Math.abs(told - numbered),
+    unaccounted: Math.abs(told - acknowledged - deadLettered - outcomeUnknown - buffered) + Math.abs(told - numbered),
   };
 }
 

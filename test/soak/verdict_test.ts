@@ -30,7 +30,7 @@ test('what is lost, doubled or reordered is found, also over instances', () => {
 
 test('what is reported as of unknown outcome is not lost, and counts only where there was a crash', () => {
   const dead = [{ from: 2, to: 3, reason: 'outcome-unknown' }];
-  const counters = { acknowledged: 1, deadLettered: 2, outcomeUnknown: 2 };
+  const counters = { acknowledged: 1, outcomeUnknown: 2 };
   const all = accounts([report(3, counters, dead)], [journal(1, 2)]);
   assertEquals(brokenAccounts(all, 'outcome-unknown'), []);
   assertEquals(brokenAccounts(all, 'none'), ['sender 1: 2 of unknown outcome although nothing crashed']);

@@ -130,8 +130,8 @@ describe('instance registry', () => {
 });
 
 describe('ledger', () => {
-  const counters = (told: number, acknowledged: number, deadLettered = 0, buffered = 0) => (
-    { told, acknowledged, deadLettered, buffered }
+  const counters = (told: number, acknowledged: number, deadLettered = 0, buffered = 0, outcomeUnknown = 0) => (
+    { told, acknowledged, deadLettered, buffered, outcomeUnknown }
   );
   const planned = () => {
     const world = new World({ seed: 1 });
@@ -193,7 +193,7 @@ describe('ledger', () => {
   });
 
   test('S3: books that do not balance, and a message that vanished', async () => {
-    for (const own of [counters(2, 1), counters(3, 3), counters(2, 2), counters(2, 1, 1)]) {
+    for (const own of [counters(2, 1), counters(3, 3), counters(2, 2), counters(2, 1, 1), counters(2, 1, 0, 0, 1)]) {
       const { world, ledger } = faulty();
       const message = ledger.told('x');
       ledger.handled(message);
