@@ -1,4 +1,6 @@
 /** Reads `/cluster/events`: server-sent events, resumed where the last connection ended. */
+import { limits } from '../src/limits.ts';
+
 import type { InspectionEvent } from '../src/http/mod.ts';
 
 export type StreamEvent = InspectionEvent | { readonly kind: 'reset'; readonly text: string };
@@ -14,6 +16,8 @@ export class EventParser {
 
   push(text: string): StreamItem[] {
     this.#rest += text;
+    if (this.#rest.length > limits.frameBytes) throw new Error(`an event of more than ${limits.frameBytes} characters`);
+    if (!text.includes('\n')) return [];
     const blocks = this.#rest.split('\n\n');
     this.#rest = blocks.pop() ?? '';
     return blocks.flatMap((block) => {

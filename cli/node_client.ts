@@ -1,4 +1,6 @@
 /** Asks a node over HTTP; everything that can go wrong becomes one `CliError`. */
+import { limits } from '../src/limits.ts';
+import { readBounded } from '../src/wire/bounded_body.ts';
 import { CliError, exitCodes } from './exit_codes.ts';
 
 export interface NodeClientOptions {
@@ -79,7 +81,9 @@ export class NodeClient {
   async #body(response: Response): Promise<unknown> {
     let text: string;
     try {
-      text = await response.text();
+      const bytes = await readBounded(response.body, limits.cliAnswerBytes);
+      if (bytes === undefined) return undefined;
+      text = new TextDecoder().decode(bytes);
     } catch (error) {
       throw this.#unreachable(error);
     }

@@ -1,6 +1,7 @@
 /** One call to a job's target: POST, no redirects, bounded in time and in what is read of the answer. */
 import type { Clock, Timers } from '../src/actor/environment.ts';
 import { limits } from '../src/limits.ts';
+import { readBounded } from '../src/wire/bounded_body.ts';
 import type { CallOutcome } from './job.ts';
 
 /** The JSON body a target receives. */
@@ -59,23 +60,12 @@ export function callTarget(url: string, body: JobBody, world: CallingWorld): Run
       signal: controller.signal,
     });
     status = response.status;
-    await drain(response);
+    // To its end, so that the connection can be used again, but not further than the bound.
+    await readBounded(response.body, limits.jobAnswerBytes);
     end(undefined);
   };
   request().catch((error) => end(describe(error)));
   return { ended: settled.promise, abort };
-}
-
-/** Reads the answer to its end, so that the connection can be used again, but not further than the bound. */
-async function drain(response: Response): Promise<void> {
-  const reader = response.body?.getReader();
-  if (reader === undefined) return;
-  for (let bytes = 0; bytes <= limits.jobAnswerBytes;) {
-    const { done, value } = await reader.read();
-    if (done) return;
-    bytes += value.byteLength;
-  }
-  await reader.cancel();
 }
 
 function describe(error: unknown): string {

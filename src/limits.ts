@@ -158,7 +158,7 @@ const others = /* @__PURE__ */ (() => ({
   leaseNames: 10_000,
   /** Voters of the quorum lease. */
   leaseVoters: 31,
-  /** Characters of one answer of a lease's backend. */
+  /** Bytes of one answer of a lease's backend; characters of what it is asked with. */
   leaseAnswerChars: 1024 * 1024,
   /** Endpoints of one etcd cluster. */
   etcdEndpoints: 16,
@@ -167,6 +167,11 @@ const others = /* @__PURE__ */ (() => ({
   roles: 32,
   seedAnswerBytes: 256 * 1024,
   httpBodyBytes: 64 * 1024,
+  /** Pieces in which a body may come, and one more for each of so many bytes. */
+  bodyPieces: 1_024,
+  bodyPieceBytes: 512,
+  /** One answer of a node to the command line tool. */
+  cliAnswerBytes: 64 * 1024 * 1024,
   /** Cluster events kept for readers of `/cluster/events` that reconnect. */
   httpEventsKept: 1_000,
   /** Readers of `/cluster/events` at once; more get 503. */

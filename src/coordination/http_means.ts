@@ -1,5 +1,6 @@
 /** What the leases over HTTP take from the runtime: `fetch` with a certificate authority, files and variables. */
 import { limits } from '../limits.ts';
+import { readBounded } from '../wire/bounded_body.ts';
 
 /** What leases over HTTP need of the runtime; by default the runtime's own. */
 export interface HttpMeans {
@@ -29,29 +30,17 @@ export const noRedirect = { redirect: 'error' } as const satisfies RequestInit;
 
 /** Rejects when there is no answer, or one of an absurd size, of which no more is read than may be. */
 export async function readAnswer(response: Response): Promise<HttpAnswer> {
-  const text = await readText(response);
+  const bytes = await readBounded(response.body, limits.leaseAnswerChars);
+  if (bytes === undefined) {
+    throw new Error(`an answer of more than ${limits.leaseAnswerChars} bytes, or in too many pieces`);
+  }
+  const text = new TextDecoder().decode(bytes);
   const after = Number(response.headers.get('retry-after') ?? NaN);
   return {
     status: response.status,
     body: parse(text),
     retryInMs: Number.isFinite(after) && after >= 0 ? after * 1_000 : undefined,
   };
-}
-
-async function readText({ body }: Response): Promise<string> {
-  if (body === null) return '';
-  const reader = body.getReader();
-  const decoder = new TextDecoder();
-  let text = '';
-  for (;;) {
-    const { done, value } = await reader.read();
-    text += decoder.decode(value, { stream: !done });
-    if (done) return text;
-    if (text.length > limits.leaseAnswerChars) {
-      reader.cancel().catch(() => undefined);
-      throw new Error(`an answer of more than ${limits.leaseAnswerChars} characters`);
-    }
-  }
 }
 
 function parse(text: string): unknown {

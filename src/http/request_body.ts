@@ -1,6 +1,7 @@
 /** Request bodies: bounded by what really arrives, whatever the headers say, then checked field by field. */
 import { limits } from '../limits.ts';
 import { parseAddress } from '../transport/address.ts';
+import { readBounded } from '../wire/bounded_body.ts';
 import { isProblem, type Problem } from './answers.ts';
 
 export type Fields<Name extends string> = { readonly [Field in Name]?: string };
@@ -8,7 +9,7 @@ export type Fields<Name extends string> = { readonly [Field in Name]?: string };
 const tooLarge: Problem = {
   status: 413,
   code: 'too-large',
-  message: `The body is larger than ${limits.httpBodyBytes} bytes.`,
+  message: `The body is larger than ${limits.httpBodyBytes} bytes, or comes in too many pieces.`,
   hint: 'Send a small JSON object.',
 };
 
@@ -22,33 +23,10 @@ const cutOff: Problem = badField('body: was cut off', 'Send the whole body.');
 export async function readBody(request: Request): Promise<Uint8Array | Problem> {
   if (Number(request.headers.get('content-length') ?? 0) > limits.httpBodyBytes) return tooLarge;
   try {
-    return await readBytes(request) ?? tooLarge;
+    return await readBounded(request.body, limits.httpBodyBytes) ?? tooLarge;
   } catch {
     return cutOff;
   }
-}
-
-async function readBytes(request: Request): Promise<Uint8Array | undefined> {
-  const reader = request.body?.getReader();
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  while (reader !== undefined) {
-    const { done, value } = await reader.read();
-    if (done) break;
-    size += value.length;
-    if (size > limits.httpBodyBytes) {
-      await reader.cancel().catch(() => {});
-      return undefined;
-    }
-    chunks.push(value);
-  }
-  const bytes = new Uint8Array(size);
-  let at = 0;
-  for (const chunk of chunks) {
-    bytes.set(chunk, at);
-    at += chunk.length;
-  }
-  return bytes;
 }
 
 /**

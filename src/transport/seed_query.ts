@@ -1,6 +1,7 @@
 /** Asks a seed who it is: one bounded HTTP GET, answered by data that is checked field by field. */
 import type { Cancel, Timers } from '../actor/environment.ts';
 import { limits } from '../limits.ts';
+import { readBounded } from '../wire/bounded_body.ts';
 import { parseAddress } from './address.ts';
 import type { DialFailure, SeedAnswer } from './contract.ts';
 import type { ClientTls, Runtime } from './runtime.ts';
@@ -71,29 +72,10 @@ async function ask(
     return await refuse('answers with a redirect, which is not followed');
   }
   if (response.status !== 200) return await refuse(`answers with status ${response.status}`);
-  const text = await boundedText(response, query.maxBytes);
-  if (text === undefined) return await refuse(`answers with more than ${query.maxBytes} bytes`);
-  const answer = parseSeedAnswer(text);
+  const bytes = await readBounded(response.body, query.maxBytes);
+  if (bytes === undefined) return await refuse(`answers with more than ${query.maxBytes} bytes, or in too many pieces`);
+  const answer = parseSeedAnswer(new TextDecoder().decode(bytes));
   return typeof answer === 'string' ? await refuse(answer) : answer;
-}
-
-/** Counts what really arrives; undefined when that is too much. */
-async function boundedText(response: Response, maxBytes: number): Promise<string | undefined> {
-  const reader = response.body?.getReader();
-  const decoder = new TextDecoder();
-  let text = '';
-  let size = 0;
-  while (reader !== undefined) {
-    const { done, value } = await reader.read();
-    if (done) break;
-    size += value.byteLength;
-    if (size > maxBytes) {
-      reader.cancel().catch(() => {});
-      return undefined;
-    }
-    text += decoder.decode(value, { stream: true });
-  }
-  return text + decoder.decode();
 }
 
 /** The answer, or what is wrong with it. Unknown fields are ignored: newer nodes may say more. */

@@ -4,6 +4,7 @@
  */
 import { connect, createServer, type Socket as TcpSocket } from 'node:net';
 import type { AddressInfo } from 'node:net';
+import process from 'node:process';
 import { after, before, describe, test } from 'node:test';
 import { assert, assertEquals, assertFalse, assertRejects, assertStringIncludes } from '@std/assert';
 import { Actor } from '../../src/actor/actor.ts';
@@ -275,6 +276,18 @@ const requests: readonly Attack[] = [
     },
   },
   {
+    name: 'a body in as many pieces as it has bytes is cut off before reading it keeps the node from anything else',
+    run: async () => {
+      const head = `POST /cluster/down HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\n`;
+      const parts = [`${head}Transfer-Encoding: chunked\r\n\r\n`, '1\r\nx\r\n'.repeat(60_000), '0\r\n\r\n'];
+      const before = process.cpuUsage();
+      const [answer] = await Promise.all([raw(node.port, parts, 3_000), ask('/alive')]);
+      const { user, system } = process.cpuUsage(before);
+      assert([0, 400, 413].includes(statusOf(answer)), answer);
+      assert((user + system) / 1_000 < 1_500, `${(user + system) / 1_000} ms of the processor`);
+    },
+  },
+  {
     name: 'FB-096: bodies that break off are nothing to raise an error for',
     run: async () => {
       const head =
@@ -433,6 +446,10 @@ describe('red team: hostile seeds', () => {
       };
       socket.on('drain', pour);
       pour();
+    },
+    'answers in as many pieces as bytes': (socket) => {
+      socket.write('HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n');
+      socket.write('1\r\n \r\n'.repeat(200_000));
     },
     'redirects to somewhere else': (socket) =>
       socket.end('HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/cluster/seed\r\nContent-Length: 0\r\n\r\n'),
