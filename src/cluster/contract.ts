@@ -14,6 +14,9 @@ export type MemberChange =
   /** `rejoin`: this node did not mean to go (lost split, heal); a new incarnation may join. */
   | { readonly kind: 'self-removed'; readonly why: string; readonly rejoin?: boolean };
 
+/** `refused`: an arbiter decides about splits, and what another member would do meanwhile cannot be known. */
+export type DownOutcome = 'downed' | 'unknown' | 'refused';
+
 /** Why this node must stop hosting at once: a lost split, an operator, its own removal, a lost listener. */
 export interface SelfDown {
   readonly why: string;
@@ -61,6 +64,6 @@ export interface MembershipNode {
   onLeaving(task: (done: () => void) => void): Cancel;
   /** Resolves once this node is removed, or when the bound has passed. Idempotent. */
   leave(): Promise<void>;
-  /** Operator override: marks the member down; false when there is no such member. */
-  down(address: Address): boolean;
+  /** Operator override: marks the member down. */
+  down(address: Address): DownOutcome;
 }

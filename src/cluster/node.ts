@@ -6,7 +6,7 @@ import type { Cancel, Environment } from '../actor/environment.ts';
 import { limits } from '../limits.ts';
 import type { Address, SeedAnswer } from '../transport/contract.ts';
 import type { Envelope, MessageCheck, Peers, PeersEvents, SendFailure, Sized } from '../transport/peers_contract.ts';
-import type { HostGate, MembershipNode, SelfDown } from './contract.ts';
+import type { DownOutcome, HostGate, MembershipNode, SelfDown } from './contract.ts';
 import type { ClaimReport } from './claimant.ts';
 import { DeathWatch } from './death_watch.ts';
 import { performEffect } from './effects.ts';
@@ -222,13 +222,15 @@ export class ClusterNode implements MembershipNode, NodeContext {
     return left;
   }
 
-  down(address: Address): boolean {
+  down(address: Address): DownOutcome {
     const uids = [...this.#state.gossip.records.values()]
       .filter((record) => record.address === address && isActive(record.status))
       .map((record) => record.uid);
-    if (uids.length === 0 || this.#state.phase !== 'member') return false;
+    if (uids.length === 0 || this.#state.phase !== 'member') return 'unknown';
+    // Cut off from here, it would claim for a side of its own, and find that nobody else has.
+    if (this.settings.strategy.arbiter !== undefined && address !== this.address) return 'refused';
     this.dispatch({ kind: 'down', uids, terminated: false, why: 'downed by an operator' });
-    return true;
+    return 'downed';
   }
 
   send(to: Address, envelope: Envelope): void {

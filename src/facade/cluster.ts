@@ -274,9 +274,9 @@ export class Cluster {
     return cancelFullShutdown(this.#assembly.node);
   }
 
-  /** Operator override: takes a member out. False when there is none at this address. */
+  /** Operator override: takes a member out. False when there is none there, or where a lease decides (`LeaseMajority`). */
   down(address: Address): boolean {
-    return this.#assembly.node.down(address);
+    return this.#assembly.node.down(address) === 'downed';
   }
 }
 

@@ -25,6 +25,7 @@ import { type SingletonRegistry, SingletonStateError } from '../singleton/regist
 import type { Phase } from '../singleton/manager_state.ts';
 import type { Singleton } from '../singleton/singleton.ts';
 import { isKindMark, readRegistration, registrations, spawnKey } from '../singleton/spawn_registration.ts';
+import type { DownOutcome } from '../cluster/contract.ts';
 import type { Address, SeedAnswer } from '../transport/contract.ts';
 import type { LinkedPeers } from '../transport/peers.ts';
 import type { CallerService } from './caller_service.ts';
@@ -228,7 +229,7 @@ export class NodeInspection implements ClusterInspection {
     return this.#node.leave();
   }
 
-  down(address: Address): boolean {
+  down(address: Address): DownOutcome {
     return this.#node.down(address);
   }
 

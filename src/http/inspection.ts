@@ -3,6 +3,7 @@
  * describe this node's own view at this moment. Only operations take time.
  */
 import type { Cancel, Environment } from '../actor/environment.ts';
+import type { DownOutcome } from '../cluster/contract.ts';
 import type { MemberStatus } from '../cluster/member.ts';
 import type { Address, SeedAnswer } from '../transport/contract.ts';
 
@@ -191,8 +192,7 @@ export interface ClusterInspection {
   subscribe(listener: (event: InspectionEvent) => void): Cancel;
   /** Resolves once this node is out of the cluster. */
   leave(): Promise<void>;
-  /** False when there is no such member. */
-  down(address: Address): boolean;
+  down(address: Address): DownOutcome;
   /** Puts spread singletons where they would be if they started now. */
   rebalance(): Promise<RebalanceOutcome>;
   /** Every member goes on with what it hosts and begins nothing, until `cancel`. */

@@ -57,7 +57,24 @@ async function down(context: Context, inspection: ClusterInspection): Promise<Re
   const problem = checkAddress('address', address);
   if (problem !== undefined || address === undefined) return refuse(context, problem ?? noSuchMember(''));
   inspection.environment.log.warn('an operator downs a member', { address });
-  return inspection.down(address) ? context.json({ downed: address }) : refuse(context, noSuchMember(address));
+  const outcome = inspection.down(address);
+  switch (outcome) {
+    case 'downed':
+      return context.json({ downed: address });
+    case 'unknown':
+      return refuse(context, noSuchMember(address));
+    case 'refused':
+      return refuse(context, {
+        status: 409,
+        code: 'operation-refused',
+        message:
+          `${address} is not downed from here: a lease decides about splits, and that member might be granted it.`,
+        hint:
+          'Make it leave, stop its process, or down it on the node itself. Cut off, it is out once the lease has decided.',
+      });
+    default:
+      return outcome satisfies never;
+  }
 }
 
 function noSuchMember(address: string): Problem {

@@ -250,6 +250,18 @@ describe('LeaseMajority, node by node', () => {
     assertEquals(rest.every(lives) || !lives(nodes[1]!), true);
   });
 
+  test('S1: an operator cannot take out another member, which might claim for itself; each node may take out itself', async () => {
+    const { harness, nodes, left, right } = await sides(2, 1);
+    for (const one of left) for (const other of right) assertEquals(one.node.down(other.address), 'refused');
+    harness.cutAll(left, right);
+    await harness.environment.elapse(1_000);
+    assertEquals(left[0]!.node.down(right[0]!.address), 'refused', 'nor while it is cut off');
+    await harness.until(() => whole(left) && !lives(right[0]!), 40_000);
+    assertEquals(left[1]!.node.down(left[1]!.address), 'downed');
+    await harness.until(() => nodes.filter(lives).length === 1 && statuses(left[0]!).length === 1, 20_000);
+    assertEquals(left[0]!.node.down('10.0.0.99:1'), 'unknown');
+  });
+
   test('a lease that is too short is refused, and nothing stays behind', async () => {
     const { harness } = new Backend();
     const lease = MemoryLease.factory(new MemoryLeaseStore(harness.environment.clock), { ttlMs: 10_000 });

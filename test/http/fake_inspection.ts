@@ -126,7 +126,7 @@ export function fakeInspection(change: Partial<ClusterInspection> = {}): Fake {
     },
     down: (address) => {
       calls.push(`down ${address}`);
-      return address === 'b:1';
+      return address === 'b:1' ? 'downed' : address === 'c:1' ? 'refused' : 'unknown';
     },
     move: (name, to): Promise<MoveOutcome> => {
       calls.push(`move ${name} ${to ?? ''}`);

@@ -80,6 +80,8 @@ describe('down', () => {
     assertEquals(calls, ['down b:1']);
   });
   test('an unknown member is 404', async () => {
+    const refused = await setUp().post('/cluster/down', '{"address":"c:1"}');
+    assertEquals([refused.status, refused.body.error.code], [409, 'operation-refused']);
     const { status, body } = await setUp().post('/cluster/down', '{"address":"z:9"}');
     assertEquals([status, body.error.code], [404, 'unknown-member']);
   });

@@ -101,7 +101,7 @@ async function downAtTheWorstTime(world: World, a: Assembly, b: Assembly, c: Ass
   };
   assert(await world.advanceUntil(() => acknowledged, 200));
   await world.advance(0.1);
-  assertEquals(b.node.down(addresses[0]!), true);
+  assertEquals(b.node.down(addresses[0]!), 'downed');
   const seen = () => c.node.view().members.some(({ uid, status }) => uid === a.node.uid && status === 'down');
   assert(await world.advanceUntil(seen, 10));
   world.partition(['a'], ['c']);
