@@ -70,7 +70,7 @@ export class SpawnedSet {
     const factory = this.#factories.get(one.kind);
     if (!factory) return true;
     if (this.#port.isStarted(one.name)) {
-      return this.#hold(one.name, 'this node has started one of that name itself, which stays');
+      return this.#hold(one.name, 'this node has started one of that name itself, which stays', 'warn');
     }
     const { supervisor, ...settings } = one.settings;
     try {
@@ -89,10 +89,10 @@ export class SpawnedSet {
     return true;
   }
 
-  #hold(name: string, why: string): false {
+  #hold(name: string, why: string, level: 'info' | 'warn' = 'info'): false {
     if (this.#held.get(name) !== why) {
       this.#held.set(name, why);
-      this.#port.node.environment.log.info(`singleton ${name} is registered and not started here yet: ${why}`);
+      this.#port.node.environment.log[level](`singleton ${name} is registered and not started here yet: ${why}`);
     }
     return false;
   }

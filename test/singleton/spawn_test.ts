@@ -3,6 +3,7 @@ import { assert, assertEquals, assertRejects, assertStringIncludes } from '@std/
 import { OptionsError } from '../../src/actor/options.ts';
 import { ActorSystem } from '../../src/actor/system.ts';
 import type { ActorRef } from '../../src/actor/ref.ts';
+import { SingletonKey } from '../../src/singleton/key.ts';
 import type { SpawnError } from '../../src/singleton/spawn_errors.ts';
 import { decideSpawn } from '../../src/singleton/spawn_decision.ts';
 import { registrationValue, spawnKey } from '../../src/singleton/spawn_registration.ts';
@@ -47,6 +48,28 @@ describe('spawn', () => {
     const places = new Set<unknown>();
     for (const ref of refs) places.add(await cluster.get((ref as ActorRef<'where'>).ask('where')));
     assertEquals([places.size, count.live, count.peak], [1, 1, 1]);
+  });
+
+  test('S1: started by one node in the turn in which another spawns it: one instance, a warning, and one kind after the stop', async () => {
+    const cluster = await clusterOf(3);
+    cluster.delayMs = 20;
+    singletonOf(cluster, 2).start(SingletonKey.of('jobs'), () => new Scheduler('mine') as never);
+    const spawned = singletonOf(cluster, 0).spawn('jobs', Scheduler, { props: 'registered' });
+    const ref = await cluster.get(spawned);
+    await cluster.pass(2_000);
+    assertEquals([count.live, count.peak], [1, 1]);
+    assertEquals(await cluster.get(ref.ask('props')), 'registered', 'the host has its own kind of it');
+    const warned = cluster.environment.logged.filter(({ level, message }) =>
+      level === 'warn' && /itself/.test(message)
+    );
+    assertEquals(warned.length, 1);
+    await cluster.leave(cluster.nodes[0]!);
+    await cluster.leave(cluster.nodes[0]!);
+    assertEquals(await cluster.get(singletonOf(cluster, 0).ref<'props'>('jobs').ask('props')), 'mine');
+    singletonOf(cluster, 0).stop('jobs');
+    const after = singletonOf(cluster, 0).ref<'props'>('jobs').ask('props', 10_000);
+    assertEquals(await cluster.get(after), 'registered');
+    assertEquals([count.live, count.peak], [1, 1]);
   });
 
   test('G21: it moves on a leave and comes back after a crash, options included', async () => {
