@@ -14,7 +14,7 @@ import { resolveClusterOptions, type ResolvedClusterOptions } from '../cluster/r
 import { SingletonHandOver, SingletonHosted, SingletonHostedAnyway, SingletonStopped } from '../singleton/events.ts';
 import type { SingletonRegistry } from '../singleton/registry.ts';
 import type { Address } from '../transport/contract.ts';
-import { type ClusterEvent, eventsOf, replay } from './cluster_events.ts';
+import { checkSubscription, type ClusterEvent, eventsOf, replay, type SubscribeOptions } from './cluster_events.ts';
 import { assemble, type Assembly } from './assembly.ts';
 import { cancelFullShutdown, type FullShutdownOptions, prepareForFullShutdown } from './full_shutdown.ts';
 import { ClusterStateError } from './state_error.ts';
@@ -29,12 +29,6 @@ export interface JoinControls {
   readonly onListening?: (cluster: Cluster) => void;
   /** Told what is missing, whenever it changes, until this node is up. */
   readonly onProgress?: (missing: string) => void;
-}
-
-/** How a new listener is told what there is already. */
-export interface SubscribeOptions {
-  /** `events` (default): an event per member for what there is; `snapshot`: one `CurrentClusterState`. */
-  readonly replayMode?: 'events' | 'snapshot';
 }
 
 const progressMs = 250;
@@ -193,6 +187,7 @@ export class Cluster {
    * this node.
    */
   subscribe(listener: (event: ClusterEvent) => void, options: SubscribeOptions = {}): Cancel {
+    checkSubscription(listener, options);
     for (const event of replay(this.#assembly.node.view(), options.replayMode ?? 'events')) this.#hand(listener, event);
     const subscriber = (event: ClusterEvent): void => this.#hand(listener, event);
     this.#listeners.add(subscriber);

@@ -1,4 +1,5 @@
 /** What `cluster.subscribe` tells. */
+import { checkOptions, OptionsError, type Rules, rules } from '../actor/options.ts';
 import type { MemberChange } from '../cluster/contract.ts';
 import type { Member, MembershipView } from '../cluster/member.ts';
 import type {
@@ -83,6 +84,22 @@ export function eventsOf(change: MemberChange, view: MembershipView): readonly C
     default:
       return change satisfies never;
   }
+}
+
+/** How a new listener is told what there is already. */
+export interface SubscribeOptions {
+  /** `events` (default): an event per member for what there is; `snapshot`: one `CurrentClusterState`. */
+  readonly replayMode?: 'events' | 'snapshot';
+}
+
+const subscribeRules: Rules<SubscribeOptions> = { replayMode: rules.oneOf('events', 'snapshot') };
+
+/** @throws OptionsError */
+export function checkSubscription(listener: unknown, options: SubscribeOptions): void {
+  if (typeof listener !== 'function') {
+    throw new OptionsError('Cluster.subscribe', 'listener', listener, 'must be a function');
+  }
+  checkOptions('SubscribeOptions', options, subscribeRules);
 }
 
 /** What a new subscriber is told of what there is: one event per member and status, or one state. */

@@ -1,7 +1,7 @@
 /** `singlet/cluster`: joining a cluster and running singletons in it. */
-export { Cluster, ClusterStateError, type JoinControls, type SubscribeOptions } from './cluster.ts';
+export { Cluster, ClusterStateError, type JoinControls } from './cluster.ts';
 export type { FullShutdownOptions } from './full_shutdown.ts';
-export type { ClusterEvent } from './cluster_events.ts';
+export type { ClusterEvent, SubscribeOptions } from './cluster_events.ts';
 export { Caller, type CallerEvent, CallerStateError } from '../callers/caller.ts';
 export { CallerAskError } from '../callers/caller_ref.ts';
 export type { ConnectOptions } from '../callers/caller_options.ts';

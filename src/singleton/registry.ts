@@ -208,9 +208,11 @@ export class SingletonRegistry {
         `singleton ${start.typeName} is still stopping on this node; start it when it has stopped`,
       );
     }
+    // Made first: where its factory throws, nothing has begun.
+    const lease = this.#set.leaseOf(start);
     this.#warnOfOthers(start);
     this.#system.spawnSystem(managerPath(start.typeName), () => new ManagerActor(), {});
-    this.#set.begin(singleton, start);
+    this.#set.begin(singleton, start, lease);
     return singleton.ref;
   }
 

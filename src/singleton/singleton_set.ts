@@ -15,7 +15,7 @@ import type { ManagerConfig } from './manager_state.ts';
 import type { OutsideAnswers } from './outside.ts';
 import { Singleton } from './singleton.ts';
 import { messageCodes, questionCodes } from './messages.ts';
-import type { ResolvedStart } from './start_options.ts';
+import { checkMadeLease, type ResolvedStart } from './start_options.ts';
 
 /** A call that the present state does not allow. */
 export class SingletonStateError extends Error {
@@ -118,9 +118,9 @@ export class SingletonSet {
     return singleton;
   }
 
-  begin(singleton: Singleton, start: ResolvedStart<any>): void {
+  begin(singleton: Singleton, start: ResolvedStart<any>, lease: Lease | undefined = this.leaseOf(start)): void {
     const { manager, proxy } = singleton;
-    manager.useLease(this.#leaseOf(start), start.acquireRetryIntervalMs);
+    manager.useLease(lease, start.acquireRetryIntervalMs);
     manager.start = start;
     proxy.configure(start);
     this.#generation += 1;
@@ -146,11 +146,11 @@ export class SingletonSet {
     };
   }
 
-  #leaseOf({ lease, typeName }: ResolvedStart<any>): Lease | undefined {
+  leaseOf({ lease, typeName }: ResolvedStart<any>): Lease | undefined {
     if (typeof lease !== 'function') return lease;
     const { address, uid, environment } = this.#port.node;
     const { driftBound, arbiter } = this.#port.options;
-    return lease({ name: typeName, owner: `${address}#${uid}`, environment, driftBound, arbiter });
+    return checkMadeLease(lease({ name: typeName, owner: `${address}#${uid}`, environment, driftBound, arbiter }));
   }
 
   /** Tells the cluster what this node has started and hosts, whenever either has changed. */

@@ -76,8 +76,17 @@ const family = 'StartSingletonOptions';
 
 const leaseRule = {
   rule: 'must be a lease',
-  accepts: (value: unknown) => typeof (value as Partial<Lease> | null)?.acquireWithToken === 'function',
+  accepts: (value: unknown) =>
+    (['acquireWithToken', 'release', 'checkAlive', 'onLost', 'abandon'] as const).every((method) =>
+      typeof (value as Partial<Lease> | null | undefined)?.[method] === 'function'
+    ),
 };
+
+/** @throws OptionsError when a factory has returned something else */
+export function checkMadeLease(lease: Lease): Lease {
+  if (leaseRule.accepts(lease)) return lease;
+  throw new OptionsError(family, 'lease', lease, 'must be a factory that returns a lease');
+}
 
 const settingRules: Rules<StartSingletonSettings<any>> = {
   typeName: rules.text(limits.typeNameChars),
@@ -175,7 +184,10 @@ export class StartSingletonOptions<T = unknown> {
 export type StartOptionsInput<T> = StartSingletonOptions<T> | StartSingletonSettings<T>;
 
 export function settingsOf<T>(input: StartOptionsInput<T> | undefined): StartSingletonSettings<T> {
-  return input instanceof StartSingletonOptions ? input.settings : input ?? {};
+  if (input instanceof StartSingletonOptions) return input.settings;
+  if (input === undefined) return {};
+  if (typeof input === 'object' && input !== null && !Array.isArray(input)) return input;
+  throw new OptionsError(family, 'options', input, 'must be an object');
 }
 
 /** @throws OptionsError naming the field, its value and the rule */
