@@ -1,17 +1,26 @@
 /**
- * One hop through the runtime's event loop: when it comes back, every promise reaction that was ready has run. The
- * simulator needs it only where code under test uses promises; nothing else in a run touches real time.
+ * When this comes back, every promise reaction that was ready has run, and those that became ready meanwhile. The simulator
+ * needs it only where code under test uses promises; nothing else in a run touches real time.
  */
 
-type Immediate = (run: () => void) => unknown;
+type Defer = (run: () => void) => unknown;
+
+const { process, setImmediate } = globalThis as {
+  readonly process?: { readonly nextTick?: Defer };
+  readonly setImmediate?: Defer;
+};
+
+/** So often a hop goes through the event loop, so that timers and sockets of whoever runs the world get their turn. */
+const hopsPerTurn = 1_000;
 
 let waiting: (() => void) | undefined;
 let post: (() => void) | undefined;
+let hops = 0;
 
-function hop(run: () => void): void {
-  const immediate = (globalThis as { setImmediate?: Immediate }).setImmediate;
-  if (immediate !== undefined) {
-    immediate(run);
+/** In a later macrotask. */
+function turn(run: () => void): void {
+  if (setImmediate !== undefined) {
+    setImmediate(run);
     return;
   }
   waiting = run;
@@ -23,7 +32,16 @@ function hop(run: () => void): void {
   post();
 }
 
-/** Resolves in a later macrotask. */
+/**
+ * What a microtask puts off to the next tick runs once no microtask is left, and costs a fraction of a turn of the event
+ * loop. Where there are no ticks only such a turn will do.
+ */
+function hop(run: () => void): void {
+  if (process?.nextTick === undefined || ++hops % hopsPerTurn === 0) turn(run);
+  else process.nextTick(run);
+}
+
+/** Not for several callers at once. */
 export function drainPromises(): Promise<void> {
-  return new Promise((resolve) => hop(resolve));
+  return new Promise((resolve) => queueMicrotask(() => hop(resolve)));
 }
