@@ -30,6 +30,8 @@ export class GateKeeper implements HostGate {
   /** Nobody on the other side of a split that this node sees is answered, where an arbiter is to decide about it. */
   #unanswered: ReadonlySet<string> = new Set();
   #deadline = Infinity;
+  /** There have been acknowledgements since the deadline was computed: it may be later, and is not earlier. */
+  #behind = false;
   /** How far the wall clock was ahead of the monotonic one when this node last looked. */
   #ahead: number | undefined;
   #hosting = false;
@@ -50,7 +52,9 @@ export class GateKeeper implements HostGate {
 
   open(): boolean {
     if (this.#deadline === Infinity) return true;
-    if (this.#node.environment.clock.now() < this.#deadline && !this.#slept()) return true;
+    const now = this.#node.environment.clock.now();
+    if (now >= this.#deadline && this.#behind) this.#setDeadline();
+    if (now < this.#deadline && !this.#slept()) return true;
     this.#foundClosed = true;
     return false;
   }
@@ -73,7 +77,7 @@ export class GateKeeper implements HostGate {
     this.#state = emptyGate;
     this.#sent.clear();
     if (this.#hosting) {
-      this.#deadline = this.#hostingDeadline();
+      this.#setDeadline();
       this.#pings.at(now);
     }
     return true;
@@ -82,6 +86,7 @@ export class GateKeeper implements HostGate {
   /** Closed for good. */
   end(): void {
     this.#ended = true;
+    this.#behind = false;
     this.#deadline = -Infinity;
     this.#pings.cancel();
   }
@@ -113,7 +118,7 @@ export class GateKeeper implements HostGate {
   /** The view may have changed. */
   refresh(): void {
     if (this.#ended) return;
-    if (!this.#slept()) this.#ahead = this.#node.environment.clock.wall() - this.#node.environment.clock.now();
+    this.#follow();
     const { strategy, uid } = this.#node.settings;
     const hosting = strategy.gated !== false && selfRecord(this.#node.membership()).hosting.size > 0;
     const pinging = hosting || strategy.arbiter !== undefined;
@@ -127,7 +132,8 @@ export class GateKeeper implements HostGate {
       const { members } = this.#node.view();
       this.#state = retained(this.#state, members);
       if (strategy.arbiter !== undefined) this.#heard = seen(this.#heard, members, uid, this.#instant());
-      this.#deadline = hosting ? this.#hostingDeadline() : Infinity;
+      if (hosting) this.#setDeadline();
+      else this.#deadline = Infinity;
       // A newcomer counts at once: without an answer from it the gate might stay closed until the next round.
       const newcomer = members.some((member) =>
         isActive(member.status) && member.uid !== uid && !this.#pinged.has(member.uid)
@@ -135,6 +141,18 @@ export class GateKeeper implements HostGate {
       if (begins || newcomer) this.#ping();
     }
     this.#maybeOpened();
+  }
+
+  /** Clocks that drift apart slowly are no suspend. */
+  #follow(): void {
+    if (this.#slept()) return;
+    const { now, wall } = this.#instant();
+    this.#ahead = wall - now;
+  }
+
+  #setDeadline(): void {
+    this.#behind = false;
+    this.#deadline = this.#hostingDeadline();
   }
 
   #hostingDeadline(): number {
@@ -163,7 +181,10 @@ export class GateKeeper implements HostGate {
     const next = acknowledged(this.#state, from.uid, sentAt.now);
     if (next === this.#state) return;
     this.#state = next;
-    this.refresh();
+    if (this.#foundClosed || this.#node.settings.strategy.arbiter !== undefined) return this.refresh();
+    if (this.#ended || !this.#pinging) return;
+    this.#behind = true;
+    this.#follow();
   }
 
   #instant(): Instant {

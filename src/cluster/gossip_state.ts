@@ -65,25 +65,41 @@ export function emptyGossip(clusterId: string, formedAt: number): GossipState {
   };
 }
 
-/** Both must be of one cluster. `a`'s order of records is kept; tombstones win over records. */
+/**
+ * Both must be of one cluster. `a`'s order of records is kept; tombstones win over records. Returns `a` itself when `b` adds
+ * nothing.
+ */
 export function mergeGossip(a: GossipState, b: GossipState, maxTombstones: number): GossipState {
   const tombstones = mergeTombstones(a.tombstones, b.tombstones, maxTombstones);
+  const records = mergeRecords(a.records, b.records, tombstones);
+  const reachability = mergeReachability(a.reachability, b.reachability, records);
+  const entries = mergeEntries(a.entries, b.entries);
+  const formedAt = Math.min(a.formedAt, b.formedAt);
+  const lastNumber = Math.max(a.lastNumber, b.lastNumber);
+  if (
+    tombstones === a.tombstones && records === a.records && reachability === a.reachability && entries === a.entries &&
+    formedAt === a.formedAt && lastNumber === a.lastNumber
+  ) return a;
+  return { clusterId: a.clusterId, formedAt, lastNumber, records, reachability, entries, tombstones };
+}
+
+function mergeRecords(
+  a: ReadonlyMap<string, MemberRecord>,
+  b: ReadonlyMap<string, MemberRecord>,
+  tombstones: ReadonlyMap<string, Tombstone>,
+): ReadonlyMap<string, MemberRecord> {
   const records = new Map<string, MemberRecord>();
-  for (const [uid, record] of a.records) if (!tombstones.has(uid)) records.set(uid, record);
-  for (const [uid, record] of b.records) {
+  for (const [uid, record] of a) if (!tombstones.has(uid)) records.set(uid, record);
+  let same = records.size === a.size;
+  for (const [uid, record] of b) {
     if (tombstones.has(uid)) continue;
     const known = records.get(uid);
-    records.set(uid, known === undefined ? record : mergeRecord(known, record));
+    const merged = known === undefined ? record : mergeRecord(known, record);
+    if (merged === known) continue;
+    records.set(uid, merged);
+    same = false;
   }
-  return {
-    clusterId: a.clusterId,
-    formedAt: Math.min(a.formedAt, b.formedAt),
-    lastNumber: Math.max(a.lastNumber, b.lastNumber),
-    records,
-    reachability: mergeReachability(a.reachability, b.reachability, records),
-    entries: mergeEntries(a.entries, b.entries),
-    tombstones,
-  };
+  return same ? a : records;
 }
 
 /** Returns `a` itself when `b` adds nothing. */
@@ -132,12 +148,13 @@ function boundTombstones(tombstones: Map<string, Tombstone>, max: number): Map<s
   return tombstones;
 }
 
-/** Rows of and about members that are gone vanish with them. */
+/** Rows of and about members that are gone vanish with them. Returns `a` itself when nothing changes. */
 function mergeReachability(
   a: ReachabilityTable,
   b: ReachabilityTable,
   records: ReadonlyMap<string, MemberRecord>,
 ): ReachabilityTable {
+  if (isAbout(a, records) && !addsObservations(a, b, records)) return a;
   const merged = new Map<string, ReadonlyMap<string, Observation>>();
   for (const table of [a, b]) {
     for (const [observer, row] of table) {
@@ -152,6 +169,32 @@ function mergeReachability(
     }
   }
   return merged;
+}
+
+/** Nobody else is in the table, and nobody with nothing to say. */
+function isAbout(table: ReachabilityTable, records: ReadonlyMap<string, MemberRecord>): boolean {
+  for (const [observer, row] of table) {
+    if (row.size === 0 || !records.has(observer)) return false;
+    for (const subject of row.keys()) if (!records.has(subject)) return false;
+  }
+  return true;
+}
+
+function addsObservations(
+  a: ReachabilityTable,
+  b: ReachabilityTable,
+  records: ReadonlyMap<string, MemberRecord>,
+): boolean {
+  for (const [observer, row] of b) {
+    if (!records.has(observer)) continue;
+    const present = a.get(observer);
+    for (const [subject, observation] of row) {
+      if (!records.has(subject)) continue;
+      const known = present?.get(subject);
+      if (known === undefined || isNewerObservation(observation, known)) return true;
+    }
+  }
+  return false;
 }
 
 function isNewerObservation(a: Observation, b: Observation): boolean {

@@ -105,12 +105,19 @@ export class Heartbeats {
   #watch(): void {
     const { gossip, selfUid, phase } = this.#node.membership();
     const uids = phase === 'member' ? watchedBy(ringOf(gossip), gossip, selfUid) : [];
-    for (const uid of this.#linkLost) if (!gossip.records.has(uid)) this.#linkLost.delete(uid);
+    this.#forgetGone();
     this.#step({ kind: 'watch', uids });
+  }
+
+  #forgetGone(): void {
+    const { records } = this.#node.membership().gossip;
+    for (const uid of this.#linkLost) if (!records.has(uid)) this.#linkLost.delete(uid);
   }
 
   #beat(): void {
     const { clock } = this.#node.environment;
+    // The link of one that was removed may end after that.
+    this.#forgetGone();
     this.#nextBeatAt = clock.now() + this.#options.heartbeatMs;
     for (const uid of this.#detector.peers.keys()) this.#beatTo(uid);
     this.#beats.at(this.#nextBeatAt);

@@ -23,7 +23,9 @@ export function lead(state: Membership, now: number): Step {
     if (record.status === 'down' && !gossip.records.has(uid)) removed.push(record);
   }
   if (removed.length > 0) effects.push({ kind: 'farewell', members: removed });
-  if (gossip === state.gossip) return finishAlone({ ...state, margins }, effects);
+  if (gossip === state.gossip) {
+    return finishAlone(margins === state.margins ? state : { ...state, margins }, effects);
+  }
   effects.push({ kind: 'push' });
   // A cluster of one converges by itself, so what was just changed may already allow the next step.
   const next = lead({ ...changed(state, gossip), margins }, now);
@@ -38,6 +40,7 @@ function runMargins(
   effects: MembershipEffect[],
 ): ReadonlyMap<string, number> {
   const margins = new Map<string, number>();
+  let same = true;
   for (const record of state.gossip.records.values()) {
     if (record.status !== 'down') continue;
     const known = state.margins.get(record.uid);
@@ -45,10 +48,11 @@ function runMargins(
     if (started === undefined) continue;
     const due = record.terminated && converged ? Math.min(started, now) : started;
     margins.set(record.uid, due);
+    same &&= due === known;
     // Also when it is known: a clock that rang early must ring again.
     if (due > now) effects.push({ kind: 'wake', at: due });
   }
-  return margins;
+  return same && margins.size === state.margins.size ? state.margins : margins;
 }
 
 function removeDown(gossip: GossipState, margins: ReadonlyMap<string, number>, now: number): GossipState {

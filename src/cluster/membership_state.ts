@@ -16,6 +16,11 @@ export interface MembershipRules {
 
 export type Phase = 'outside' | 'member' | 'ended';
 
+export interface HeardDigest {
+  readonly digest: string;
+  readonly seen: Seen;
+}
+
 export interface Membership {
   readonly phase: Phase;
   readonly selfUid: string;
@@ -25,7 +30,7 @@ export interface Membership {
   /** uids known to hold exactly this gossip state. */
   readonly seen: ReadonlySet<string>;
   /** The last digest heard from each peer while it differed from ours: it may be where we are about to arrive. */
-  readonly heard: ReadonlyMap<string, { readonly digest: string; readonly seen: Seen }>;
+  readonly heard: ReadonlyMap<string, HeardDigest>;
   /** As leader: when each down member may be removed. A new leader starts again (rule 1). */
   readonly margins: ReadonlyMap<string, number>;
   /** Joiners that wait until the previous member at their address is down, by address. */
@@ -136,18 +141,26 @@ export function changed(state: Membership, gossip: GossipState): Membership {
   return arrive({ ...state, gossip }, digest, [state.selfUid]);
 }
 
-/** `seen` plus everyone who has reported the same digest before. */
+/** `seen` plus everyone who has reported the same digest before. Returns `state` itself when that is nothing new. */
 export function arrive(state: Membership, digest: string, seen: Iterable<string>): Membership {
+  const { gossip: { records }, heard } = state;
   const all = new Set<string>([state.selfUid]);
-  for (const uid of seen) if (state.gossip.records.has(uid)) all.add(uid);
-  const heard = new Map(state.heard);
-  for (const [peer, report] of state.heard) {
-    if (!state.gossip.records.has(peer)) heard.delete(peer);
-    if (report.digest !== digest) continue;
-    heard.delete(peer);
-    for (const uid of seenIn(state.gossip, report.seen)) if (state.gossip.records.has(uid)) all.add(uid);
+  for (const uid of seen) if (records.has(uid)) all.add(uid);
+  let kept: Map<string, HeardDigest> | undefined;
+  for (const [peer, report] of heard) {
+    const arrived = report.digest === digest;
+    if (records.has(peer) && !arrived) continue;
+    (kept ??= new Map(heard)).delete(peer);
+    if (arrived) { for (const uid of seenIn(state.gossip, report.seen)) if (records.has(uid)) all.add(uid); }
   }
-  return { ...state, seen: all, heard };
+  if (kept === undefined && sameItems(all, state.seen)) return state;
+  return { ...state, seen: all, heard: kept ?? heard };
+}
+
+function sameItems(a: ReadonlySet<string>, b: ReadonlySet<string>): boolean {
+  if (a.size !== b.size) return false;
+  for (const item of a) if (!b.has(item)) return false;
+  return true;
 }
 
 /** Nothing after this changes the state any more. */

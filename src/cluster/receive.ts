@@ -33,7 +33,7 @@ export function receiveGossip(state: Membership, from: PeerIdentity, message: Go
     return { state, effects: [{ kind: 'ask', to: from.address }] };
   }
   const effects: MembershipEffect[] = claims.kind === 'refuted' ? [refused(from, 'claim', claims.why)] : [];
-  let next: Membership = { ...state, gossip: merged };
+  let next: Membership = merged === state.gossip ? state : { ...state, gossip: merged };
   if (after === before && after === offered) {
     next = arrive(next, after, [...state.seen, ...message.seen]);
   } else if (after === offered) {
