@@ -5,7 +5,7 @@
 
 type Defer = (run: () => void) => unknown;
 
-const { process, setImmediate } = globalThis as {
+const { process: ticks, setImmediate } = globalThis as {
   readonly process?: { readonly nextTick?: Defer };
   readonly setImmediate?: Defer;
 };
@@ -37,8 +37,8 @@ function turn(run: () => void): void {
  * loop. Where there are no ticks only such a turn will do.
  */
 function hop(run: () => void): void {
-  if (process?.nextTick === undefined || ++hops % hopsPerTurn === 0) turn(run);
-  else process.nextTick(run);
+  if (ticks?.nextTick === undefined || ++hops % hopsPerTurn === 0) turn(run);
+  else ticks.nextTick(run);
 }
 
 /** Not for several callers at once. */
