@@ -4,7 +4,7 @@ import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { type Outcome, run } from '../../scripts/testing/run.ts';
 
-const root = fileURLToPath(new URL('../..', import.meta.url));
+export const root: string = fileURLToPath(new URL('../..', import.meta.url));
 const bin = (path: string) => `${root}node_modules/${path}`;
 const node = [bin('node24/bin/node'), bin('node24-linux-arm64/bin/node')].find((path) => existsSync(path)) ?? 'node';
 
@@ -15,6 +15,8 @@ const commands: Readonly<Record<SimRuntime, readonly string[]>> = {
   deno: [bin('.bin/deno'), 'run', '-A', '--no-check', '--node-modules-dir=manual'],
   node: [node],
 };
+
+export const bunCommand = commands.bun;
 
 export const parallel: number = Math.min(8, availableParallelism());
 
