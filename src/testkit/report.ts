@@ -14,9 +14,9 @@ export function formatReport(result: SimulationResult, perNode = 25): string {
   lines.push(`  hosts: ${plan.hosts.map((host) => `${host.name}=${host.address}`).join(' ')}`);
   lines.push(`  hash ${result.hash}, ${result.steps} steps, ${(result.virtualMs / 1000).toFixed(1)} virtual seconds`);
   if (failure === undefined) return lines.join('\n');
-  const chosen = chosenFaults(plan);
   lines.push(
-    `  replay: npm run sim -- --seed ${plan.seed} --profile ${plan.profile.name} --program ${result.program}${chosen}`,
+    `  replay: npm run sim -- --seed ${plan.seed} --profile ${plan.profile.name} --program ${result.program}` +
+      `${chosenLength(plan)}${chosenFaults(plan)}`,
   );
   lines.push(`  faults (${plan.faults.length}), over at ${(plan.faultsEnd / 1000).toFixed(3)}s:`);
   for (const fault of plan.faults) lines.push(`    ${describeFault(fault)}`);
@@ -27,6 +27,12 @@ export function formatReport(result: SimulationResult, perNode = 25): string {
     for (const entry of entries) lines.push(`    ${formatEntry(entry)}`);
   }
   return lines.join('\n');
+}
+
+/** The option for a fault phase of another length than the profile's own. */
+function chosenLength({ profile, faultsEnd }: Plan): string {
+  const faultMs = faultsEnd - profile.settleMs;
+  return faultMs === profile.faultMs ? '' : ` --seconds ${faultMs / 1_000}`;
 }
 
 /** The option that replays a shrunk run; empty when nothing was left out. */

@@ -72,6 +72,16 @@ describe('simulate', () => {
     assertStringIncludes(report, 'last events of n1');
   });
 
+  test('the report says how to run it again, with the length of its fault phase where that is not the profile\'s', async () => {
+    const failing = await firstFailure('S1');
+    const replay = `--seed ${failing.plan.seed} --profile partition --program toy`;
+    const { profile } = failing.plan;
+    const own = { ...failing, plan: { ...failing.plan, faultsEnd: profile.settleMs + profile.faultMs } };
+    const other = { ...failing, plan: { ...failing.plan, faultsEnd: profile.settleMs + 20_500 } };
+    assertStringIncludes(formatReport(own), `${replay}\n`);
+    assertStringIncludes(formatReport(other), `${replay} --seconds 20.5\n`);
+  });
+
   test('every profile draws the same plan twice', () => {
     for (const profile of profileNames()) {
       const first = drawPlan({ seed: 11, program: toyProgram, profile });
