@@ -11,12 +11,12 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { loadavg, tmpdir } from 'node:os';
 import process from 'node:process';
-import { parseArgs } from 'node:util';
 import { compare, type RuntimeRows } from './compare.ts';
 import { median, percentile, type Row, short } from './measure.ts';
 import { plots } from './plot.ts';
 import { extra, root, rowsOf, start, startUntil } from './processes.ts';
 import { startRows } from './starting.ts';
+import { readOptions } from '../scripts/testing/options.ts';
 
 async function remote(runtime: string): Promise<Row[]> {
   const [host, [address, port]] = await startUntil(runtime, 'bench/remote.ts', ['host'], 'host');
@@ -103,16 +103,14 @@ interface Choice {
 }
 
 function readChoice(): Choice {
-  const { values } = parseArgs({
-    options: {
-      runtime: { type: 'string', default: runtimes.join(',') },
-      only: { type: 'string', default: Object.keys(parts).join(',') },
-      json: { type: 'string' },
-      plots: { type: 'string' },
-      check: { type: 'boolean', default: false },
-      peers: { type: 'string' },
-      without: { type: 'string' },
-    },
+  const values = readOptions('bench', {
+    runtime: { type: 'string', default: runtimes.join(',') },
+    only: { type: 'string', default: Object.keys(parts).join(',') },
+    json: { type: 'string' },
+    plots: { type: 'string' },
+    check: { type: 'boolean', default: false },
+    peers: { type: 'string' },
+    without: { type: 'string' },
   });
   const among = (option: string, text: string, allowed: readonly string[]): string[] => {
     const items = text.split(',');

@@ -10,20 +10,18 @@
  * 0: no input crashed anything, took longer than a second, or left memory behind; 1: one did; 2: bad usage.
  */
 import process from 'node:process';
-import { parseArgs } from 'node:util';
 import { fuzz } from '../test/fuzz/run.ts';
 import { targets } from '../test/fuzz/targets.ts';
+import { readOptions } from './testing/options.ts';
 
 /** Bytes of heap per million inputs that count as growth: far above the noise of a collector, far below a leak. */
 const maxSlope = 4 * 2 ** 20;
 
-const { values } = parseArgs({
-  options: {
-    inputs: { type: 'string', default: '1000000' },
-    seed: { type: 'string' },
-    from: { type: 'string', default: '0' },
-    only: { type: 'string' },
-  },
+const values = readOptions('fuzz', {
+  inputs: { type: 'string', default: '1000000' },
+  seed: { type: 'string' },
+  from: { type: 'string', default: '0' },
+  only: { type: 'string' },
 });
 const numberOf = (name: string, text: string): number => {
   const value = Number(text);

@@ -14,12 +14,12 @@ import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, wri
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import process from 'node:process';
-import { parseArgs } from 'node:util';
 import { mutants } from './mutants/list.ts';
 import { type Mutant, mutated } from './mutants/mutant.ts';
 import { type Finding, tableOf, withTable } from './mutants/table.ts';
 import { root } from './testing/files.ts';
 import { run } from './testing/run.ts';
+import { readOptions } from './testing/options.ts';
 
 interface Choice {
   readonly chosen: readonly Mutant[];
@@ -30,15 +30,13 @@ interface Choice {
 }
 
 function readChoice(): Choice {
-  const { values } = parseArgs({
-    options: {
-      only: { type: 'string', default: '' },
-      rule: { type: 'string' },
-      seeds: { type: 'string', default: '2000' },
-      jobs: { type: 'string', default: String(availableParallelism()) },
-      results: { type: 'string' },
-      write: { type: 'boolean', default: false },
-    },
+  const values = readOptions('mutants', {
+    only: { type: 'string', default: '' },
+    rule: { type: 'string' },
+    seeds: { type: 'string', default: '2000' },
+    jobs: { type: 'string', default: String(availableParallelism()) },
+    results: { type: 'string' },
+    write: { type: 'boolean', default: false },
   });
   const count = (option: string, text: string): number => {
     if (!/^[1-9]\d*$/.test(text)) throw new RangeError(`--${option} ${text}: expected a number of at least 1`);

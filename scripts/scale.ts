@@ -11,22 +11,21 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import process from 'node:process';
-import { parseArgs } from 'node:util';
 import { type ScaleRow, scaleRow } from './scale/measure.ts';
 import { scalePlots, scaleTable } from './scale/report.ts';
+import { readOptions } from './testing/options.ts';
 
 function readChoice() {
-  const { values } = parseArgs({
-    options: {
-      sizes: { type: 'string', default: '3,10,100,1000' },
-      'leave-up-to': { type: 'string', default: '100' },
-      json: { type: 'string' },
-      plots: { type: 'string' },
-    },
+  const values = readOptions('scale', {
+    sizes: { type: 'string', default: '3,10,100,1000' },
+    'leave-up-to': { type: 'string', default: '100' },
+    json: { type: 'string' },
+    plots: { type: 'string' },
   });
   const sizes = values.sizes.split(',').map(Number);
   if (!sizes.every((size) => Number.isInteger(size) && size >= 3)) {
-    throw new RangeError(`--sizes ${values.sizes}: expected numbers of at least 3`);
+    console.error(`--sizes ${values.sizes}: expected numbers of at least 3`);
+    process.exit(2);
   }
   return { sizes, leaveUpTo: Number(values['leave-up-to']), json: values.json, plots: values.plots };
 }

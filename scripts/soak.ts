@@ -14,11 +14,11 @@
  * default 250), --verbose (everything that is done and seen). Exit code 0: every promise held; 1: one was broken; 2: bad usage.
  */
 import process from 'node:process';
-import { parseArgs } from 'node:util';
 import type { RuntimeName } from '../demo/runtime_commands.ts';
 import { flood } from '../test/soak/flood.ts';
 import { journalKills } from '../test/soak/journal_kills.ts';
 import { soak, type TestName, tests } from '../test/soak/rounds.ts';
+import { readOptions } from './testing/options.ts';
 
 const defaults: Readonly<Record<TestName, { readonly rounds: number; readonly rate: number }>> = {
   moves: { rounds: 1_000, rate: 12_000 },
@@ -34,18 +34,16 @@ const allRuntimes: readonly RuntimeName[] = ['bun', 'deno', 'node'];
 class UsageError extends Error {}
 
 function readChoice() {
-  const { values } = parseArgs({
-    options: {
-      what: { type: 'string', default: tests.join(',') },
-      rounds: { type: 'string' },
-      rate: { type: 'string' },
-      runtime: { type: 'string', default: 'mix' },
-      seed: { type: 'string' },
-      gap: { type: 'string', default: '250' },
-      verbose: { type: 'boolean', default: false },
-      minutes: { type: 'string', default: '10' },
-      connections: { type: 'string', default: '1000' },
-    },
+  const values = readOptions('soak', {
+    what: { type: 'string', default: tests.join(',') },
+    rounds: { type: 'string' },
+    rate: { type: 'string' },
+    runtime: { type: 'string', default: 'mix' },
+    seed: { type: 'string' },
+    gap: { type: 'string', default: '250' },
+    verbose: { type: 'boolean', default: false },
+    minutes: { type: 'string', default: '10' },
+    connections: { type: 'string', default: '1000' },
   });
   const what = values.what.split(',').map((name) => {
     const test = [...tests, journalTest, loadTest].find((candidate) => candidate === name);

@@ -3,7 +3,7 @@ import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import process from 'node:process';
 import { createInterface } from 'node:readline';
 import { done, type SimAnswer, type SimJob } from './sim_job.ts';
-import { bunCommand, parallel, root } from './sim_process.ts';
+import { parallel, root, workerCommand } from './sim_process.ts';
 
 /** `output`: what was printed about a failure. */
 export interface SimOutcome {
@@ -32,7 +32,7 @@ export class SimPool {
 
   #start(): void {
     this.#workers += 1;
-    const [program, ...args] = bunCommand;
+    const [program, ...args] = workerCommand;
     const child = spawn(program!, [...args, 'test/sim/sim_worker.ts'], {
       cwd: root,
       env: { ...process.env, NO_COLOR: '1', FORCE_COLOR: undefined },

@@ -16,7 +16,8 @@ const commands: Readonly<Record<SimRuntime, readonly string[]>> = {
   node: [node],
 };
 
-export const bunCommand = commands.bun;
+/** The runtime that takes the least processor time for many seeds. */
+export const workerCommand: readonly string[] = commands.node;
 
 export const parallel: number = Math.min(8, availableParallelism());
 

@@ -1,7 +1,7 @@
 /**
  * A process that runs simulations for as long as it is told to. Each line on its standard input is a `SimJob`; it prints
  * whatever there is to say about it, and then a line of `done` and a `SimAnswer`. One process for many seeds: what a runtime
- * learns about the code in the first hundred runs is worth a third of its time in the others.
+ * learns about the code in the first hundred runs is worth a third of the time of the others.
  */
 import process from 'node:process';
 import { createInterface } from 'node:readline';

@@ -72,7 +72,7 @@ describe('simulate', () => {
     assertStringIncludes(report, 'last events of n1');
   });
 
-  test('the report says how to run it again, with the length of its fault phase where that is not the profile\'s', async () => {
+  test("the report says how to run it again, with the length of its fault phase where that is not the profile's", async () => {
     const failing = await firstFailure('S1');
     const replay = `--seed ${failing.plan.seed} --profile partition --program toy`;
     const { profile } = failing.plan;
