@@ -24,6 +24,7 @@ import { attempt, type ClassCodec, type RefResolver, revive, type ReviveContext 
 import { Inspection } from './inspect.ts';
 import { Rebuild } from './rebuild.ts';
 import { EXTENSION_TAG, scanItem } from './scan.ts';
+import { scratchCopy } from './scratch.ts';
 
 interface RawEncoder {
   encode(value: unknown, mode: number): Uint8Array;
@@ -209,8 +210,11 @@ export class Codec {
     const context: ReviveContext = { refs: this.refs, instance: this.instance, defined };
     reviving = context;
     try {
-      // A view of its own, never a Buffer: the library caches things on it, and a Buffer's slices would be Buffers.
-      rawDecoder.decodeMultiple(new Uint8Array(bytes.buffer, bytes.byteOffset + start, end - start), (value) => {
+      // A decode inside another one finds the scratch in use. Never a Buffer: the library caches things on the view, and a
+      // Buffer's slices would be Buffers.
+      const source = (outer === undefined ? scratchCopy(bytes, start, end) : undefined) ??
+        new Uint8Array(bytes.buffer, bytes.byteOffset + start, end - start);
+      rawDecoder.decodeMultiple(source, (value) => {
         values.push(value);
         if (defined.size > 0) defined.clear();
       });
