@@ -42,11 +42,21 @@ describe('the published package.json', () => {
   });
 });
 
+interface LockedPackage {
+  readonly version?: string;
+  readonly integrity?: string;
+  readonly resolved?: string;
+  readonly link?: boolean;
+  readonly dev?: boolean;
+  readonly optional?: boolean;
+  readonly hasInstallScript?: boolean;
+}
+
 describe('the supply chain', () => {
   const read = (path: string) => JSON.parse(readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8'));
   const manifest = read('package.json') as Record<string, Record<string, string>>;
   const lock = read('package-lock.json') as {
-    packages: Record<string, { version?: string; hasInstallScript?: boolean }>;
+    packages: Record<string, LockedPackage>;
   };
 
   test('S7: two dependencies, both pinned to one version', () => {
@@ -64,6 +74,31 @@ describe('the supply chain', () => {
     // Two runtimes for the tests, and the optional native part of cbor-x, which is not allowed to and not needed.
     assertEquals(scripted.sort(), ['node_modules/bun', 'node_modules/cbor-extract', 'node_modules/deno']);
     assertEquals((manifest['allowScripts'] as Record<string, unknown>)['cbor-extract'], false);
+  });
+
+  test('S7: everything that npm fetches is pinned to a version and a SHA-512, and from nowhere in particular', () => {
+    const local = Object.entries(lock.packages).filter(([, { integrity }]) => integrity === undefined);
+    assertEquals(local.map(([path]) => path).sort(), ['', 'ci/std-assert', 'node_modules/@std/assert']);
+    assertEquals(lock.packages['node_modules/@std/assert'], { resolved: 'ci/std-assert', link: true });
+    for (const [path, { version, integrity, resolved }] of Object.entries(lock.packages)) {
+      if (integrity === undefined) continue;
+      assertMatch(integrity, /^sha512-[A-Za-z0-9+/]{86}==$/, path);
+      assertMatch(version ?? '', /^\d+\.\d+\.\d+/, path);
+      assertEquals(resolved, undefined, path);
+    }
+  });
+
+  test('S7: what a user gets with the package is the two dependencies, and what they may do without', () => {
+    const needed = Object.entries(lock.packages).filter(([, { dev, optional, integrity }]) =>
+      integrity !== undefined && dev !== true && optional !== true
+    );
+    assertEquals(
+      needed.filter(([, each]) => !('devOptional' in each) && !('peer' in each)).map(([path]) => path).sort(),
+      [
+        'node_modules/cbor-x',
+        'node_modules/hono',
+      ],
+    );
   });
 
   test('S7: the native part of cbor-x is not loaded: nothing of it is in the code that runs', () => {

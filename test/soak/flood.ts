@@ -31,6 +31,9 @@ interface Stats {
   readonly heap: number;
   readonly external: number;
   readonly cpuMs: number;
+  /** Links that have ended, and dead letters. */
+  readonly disconnects: number;
+  readonly deadLetters: number;
 }
 
 interface Sample {
@@ -77,9 +80,14 @@ export async function flood(options: FloodOptions): Promise<FloodResult> {
     longestStill = Math.max(longestStill, still);
     samples.push({ minute, sink: sinkStats, sender: senderStats });
     loads.push(loadavg()[0]!);
-    say(`${minute.toFixed(1)} min: ${sinkStats.received} messages, ${memoryOf(sinkStats)}`);
+    say(
+      `${minute.toFixed(1)} min: ${sinkStats.received} messages, ${memoryOf(sinkStats)}${
+        troublesOf(sinkStats, senderStats)
+      }`,
+    );
   }
-  const { sent } = await sender.child.ask<Stats>('stop');
+  const told = await sender.child.ask<Stats>('stop');
+  const { sent } = told;
   const received = async () => (await sink.child.ask<Stats>('stats')).received;
   const all = await eventually('all messages have arrived', async () => await received() >= sent).then(
     () => true,
@@ -104,7 +112,7 @@ export async function flood(options: FloodOptions): Promise<FloodResult> {
     broken: broken.map((text) => `${runtime}: ${text}`),
     lines: [
       ...rateLines(options, samples, loads),
-      `  told ${sent}, received ${end.received}, lost ${end.lost}, doubled ${end.doubled}`,
+      `  told ${sent}, received ${end.received}, lost ${end.lost}, doubled ${end.doubled}${troublesOf(end, told)}`,
       `  idle connections ${ends.links}, ended ${ends.ended}`,
       `  node before the flood: ${memoryOf(before)}`,
       ...memory.flatMap(({ lines }) => lines),
@@ -148,6 +156,13 @@ function slopes(who: string, all: readonly { readonly minute: number; readonly s
       }, ${slope('rss', ({ rss }) => rss, maxRssSlope)}`,
     ],
   };
+}
+
+/** What would explain a message that is missing. */
+function troublesOf(sink: Stats, sender: Stats): string {
+  const { lost } = sink;
+  const [ended, dead] = [sink.disconnects + sender.disconnects, sink.deadLetters + sender.deadLetters];
+  return lost + ended + dead === 0 ? '' : `; lost ${lost}, links ended ${ended}, dead letters ${dead}`;
 }
 
 function memoryOf({ heap, external, rss }: Stats): string {

@@ -69,6 +69,19 @@ async function node(): Promise<{ system: ActorSystem; cluster: Cluster }> {
   return { system, cluster: await Cluster.join(system, { secret, seeds, name: 'load', failureDetector }) };
 }
 
+/** What the node says of itself. */
+let metrics = () => Promise.resolve('');
+
+async function troubles(): Promise<{ disconnects: number; deadLetters: number }> {
+  const lines = (await metrics()).split('\n');
+  const sum = (start: string) =>
+    lines.filter((line) => line.startsWith(start)).reduce((total, line) => total + Number(line.split(' ').at(-1)), 0);
+  return {
+    disconnects: sum('singlet_connections_total{what="disconnects"}'),
+    deadLetters: sum('singlet_dead_letters_total'),
+  };
+}
+
 /** Tells from now on; what it returns ends that. */
 function send(sink: ActorRef<Numbered | 'count'>, rate: number): () => void {
   const text = 'x'.repeat(64);
@@ -134,6 +147,7 @@ async function main(): Promise<void> {
   else {
     const { system, cluster } = await node();
     address = cluster.address;
+    metrics = async () => await (await cluster.fetch(new Request('http://node/metrics'))).text();
     if (values.part === 'sink') system.spawn(() => new Sink(), 'sink');
     else {
       const { uid } = cluster.getMembers().find((member) => member.address === values.seed)!;
@@ -143,12 +157,14 @@ async function main(): Promise<void> {
       );
     }
   }
+  const answer = async (verb: string) => {
+    if (verb === 'stop') stop();
+    const { disconnects, deadLetters } = await troubles();
+    console.log(`@${verb} ${JSON.stringify({ ...counts, ...memory(), disconnects, deadLetters })}`);
+  };
   const input = createInterface({ input: process.stdin });
   input.on('close', () => runtime.exit(2));
-  input.on('line', (verb) => {
-    if (verb === 'stop') stop();
-    console.log(`@${verb} ${JSON.stringify({ ...counts, ...memory() })}`);
-  });
+  input.on('line', (verb) => void answer(verb));
   console.log(`node ${address} uid - on ${runtime.name} ${runtime.version}, http://${address}/`);
 }
 
