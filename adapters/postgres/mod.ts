@@ -40,7 +40,7 @@ export interface PostgresStores {
 
 /**
  * Everything persistent actors need, on one client:
- * `openPostgresStores(postgresJs(postgres(url, { fetch_types: false })), { createSchema: true })`.
+ * `openPostgresStores(postgresJs(postgres(url, { fetch_types: false, backoff: () => 1 })), { createSchema: true })`.
  * @throws OptionsError, StorageError
  */
 export async function openPostgresStores(

@@ -19,13 +19,15 @@ export interface PostgresJsClient {
 /** As much of a pool of the package `pg` as is used here. */
 export interface NodePgPool {
   query(text: string, parameters: any[]): Promise<{ readonly rows: readonly any[] }>;
+  on?(event: 'error', listener: (error: Error) => void): unknown;
   end(): Promise<void>;
 }
 
 /**
- * The client of the package `postgres`: `postgresJs(postgres(url, { fetch_types: false }))`. Runs on Bun, Deno and Node. With
- * `fetch_types` (its default) a connection that breaks at its very beginning rejects a promise that nobody can handle, and
- * that ends the process. Nothing here needs those types.
+ * The client of the package `postgres`: `postgresJs(postgres(url, { fetch_types: false, backoff: () => 1 }))`. Runs on Bun, Deno
+ * and Node. With `fetch_types` (its default) a connection that breaks at its very beginning rejects a promise that nobody can
+ * handle, and that ends the process; nothing here needs those types. Its default of `backoff` makes pauses of up to 20 s while a
+ * server is away.
  */
 export function postgresJs(client: PostgresJsClient): PostgresQuery {
   return wrap(
@@ -37,6 +39,8 @@ export function postgresJs(client: PostgresJsClient): PostgresQuery {
 
 /** A pool of the package `pg`: `nodePg(new Pool(…))`. */
 export function nodePg(pool: NodePgPool): PostgresQuery {
+  // Of connections that break while nobody uses them. Without a listener the event ends the process.
+  pool.on?.('error', () => {});
   return wrap(async (text, parameters) => (await pool.query(text, [...parameters])).rows, () => pool.end());
 }
 

@@ -16,5 +16,7 @@ export const withoutPostgres: string | false = client === undefined
 
 export function connectTo(server: { readonly url: string } | undefined, options: object = {}): PostgresQuery {
   if (client === undefined || server === undefined) throw new Error('no server');
-  return postgresJs(client(server.url, { max: 4, fetch_types: false, onnotice: () => {}, ...options }));
+  return postgresJs(
+    client(server.url, { max: 4, fetch_types: false, backoff: () => 0.1, onnotice: () => {}, ...options }),
+  );
 }
