@@ -454,7 +454,7 @@ const attacks: readonly Attack[] = [
         ...state,
         entries: new Map(
           Array.from(
-            { length: limits.entries + 1 },
+            { length: limits.entries * 2 + 1 },
             (_, i) => [`k${i}`, { key: `k${i}`, version: 1, by: 'x', value: i }],
           ),
         ),
