@@ -14,6 +14,8 @@ export const fastPaths = {
   direct: true,
   /** An actor holds a mailbox only while it has something to handle. */
   sharedInboxes: true,
+  /** A large message becomes a frame of its own at once. */
+  largeFrames: true,
   /** Senders travel as path and incarnation, not as whole refs. */
   shortSenders: true,
 };

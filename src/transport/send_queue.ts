@@ -1,13 +1,17 @@
 /** Encoded envelopes of one lane on their way to one peer: collected into frames, bounded in number and bytes. */
 import { fastPaths } from '../fast_paths.ts';
 import { limits } from '../limits.ts';
+import { batchFrame } from '../wire/batch.ts';
 import { type Envelope, fitsFrame, FrameWriter, type Lane, PartWriter } from '../wire/frames.ts';
 
 /** What goes out as one frame, or one message that goes out in parts. All of it is meant for the same process. */
 interface Chunk {
   /** Undefined: for whoever is there. */
   readonly uid: string | undefined;
+  /** Collects messages. */
   readonly writer: FrameWriter | undefined;
+  /** A large message, complete. */
+  readonly frame: Uint8Array | undefined;
   readonly parts: PartWriter | undefined;
   /** Empty when the lane keeps none. */
   readonly envelopes: Envelope[];
@@ -30,6 +34,8 @@ export interface Returned {
 
 /** Of two lanes together: more would let the one wait for the other, and copying it costs more than a second frame. */
 const maxJointBytes = 16 * 1024;
+/** A message that gains nothing from others in its frame: it is copied once, not into a buffer and out of it. */
+const largeBytes = 16 * 1024;
 const nothing: Returned = { envelopes: [], messages: 0 };
 
 export class SendQueue {
@@ -57,11 +63,13 @@ export class SendQueue {
     const { maxMessages, maxBytes, keepsEnvelopes, lane } = this.options;
     if (this.messages >= maxMessages || (this.messages > 0 && this.bytes + bytes.length > maxBytes)) return false;
     let chunk: Chunk;
-    if (fitsFrame(bytes)) {
+    if (!fitsFrame(bytes)) {
+      chunk = this.push({ uid, parts: new PartWriter(lane, new Uint8Array(bytes)) });
+    } else if (fastPaths.largeFrames && bytes.length >= largeBytes) {
+      chunk = this.push({ uid, frame: batchFrame(lane, [bytes], bytes.length) });
+    } else {
       chunk = this.chunkFor(bytes, uid);
       chunk.writer!.append(bytes);
-    } else {
-      chunk = this.push(uid, undefined, new PartWriter(lane, new Uint8Array(bytes)));
     }
     if (keepsEnvelopes) chunk.envelopes.push(envelope);
     chunk.messages++;
@@ -75,14 +83,14 @@ export class SendQueue {
   next(): { readonly frame: Uint8Array; readonly messages: number } | undefined {
     const head = this.chunks[0];
     if (head === undefined) return undefined;
-    if (head.writer !== undefined) {
-      const frame = head.writer.take();
-      this.spare = head.writer;
+    if (head.parts === undefined) {
+      const frame = head.frame ?? head.writer!.take();
+      this.spare = head.writer ?? this.spare;
       this.shift();
       return { frame, messages: head.messages };
     }
-    const frame = head.parts!.next();
-    if (!head.parts!.done) return { frame, messages: 0 };
+    const frame = head.parts.next();
+    if (!head.parts.done) return { frame, messages: 0 };
     this.shift();
     return { frame, messages: head.messages };
   }
@@ -136,11 +144,11 @@ export class SendQueue {
     if (fits && fastPaths.batching) return tail;
     const writer = this.spare ?? new FrameWriter(this.options.lane);
     this.spare = undefined;
-    return this.push(uid, writer, undefined);
+    return this.push({ uid, writer });
   }
 
-  private push(uid: string | undefined, writer: FrameWriter | undefined, parts: PartWriter | undefined): Chunk {
-    const chunk: Chunk = { uid, writer, parts, envelopes: [], messages: 0, bytes: 0 };
+  private push({ uid, writer, frame, parts }: Partial<Chunk>): Chunk {
+    const chunk: Chunk = { uid, writer, frame, parts, envelopes: [], messages: 0, bytes: 0 };
     this.chunks.push(chunk);
     return chunk;
   }

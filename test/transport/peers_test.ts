@@ -79,6 +79,29 @@ describe('peers: sending', () => {
     assertEquals(b.got.map(([code]) => code), [13, 1]);
   });
 
+  for (const largeFrames of [true, false]) {
+    test(`large and small messages keep their order, large ones ${largeFrames ? 'in' : 'without'} frames of their own`, async () => {
+      fastPaths.largeFrames = largeFrames;
+      try {
+        const { env, node } = world();
+        const a = await node(1, 'a');
+        const b = await node(2, 'b');
+        a.peers.connect(B);
+        env.advance(10);
+        const sizes = [10, 16_000, 20_000, 10, 60_000, 17_000, 10];
+        sizes.forEach((size, n) => a.peers.sendUser(B, [n + 1, new Uint8Array(size).fill(n)]));
+        env.advance(10);
+        assertEquals(b.got.map(([code, bytes]) => [code, (bytes as Uint8Array).length, (bytes as Uint8Array).at(-1)]), [
+          ...sizes.map((size, n) => [n + 1, size, n]),
+        ]);
+        const { frames, messages } = a.peers.counters.out.user;
+        assertEquals([frames, messages], [largeFrames ? 6 : 3, sizes.length]);
+      } finally {
+        fastPaths.largeFrames = true;
+      }
+    });
+  }
+
   test('what is sent before a flush leaves with it, and one that throws keeps nothing back', async () => {
     const { env, node } = world();
     const a = await node(1, 'a');
