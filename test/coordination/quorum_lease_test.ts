@@ -158,6 +158,29 @@ describe('the quorum lease', () => {
     assert(first && second && second.token > first.token, 'with the third voter back it can be had');
   });
 
+  test('voters restarted one after the other, a term apart, cost nothing; at once, the lease, until they vote again', async () => {
+    const { environment, net, lease, other, settle } = await scene();
+    const first = await settle(lease.acquireWithToken());
+    assert(first);
+    const restart = (address: string) => {
+      net.arbiters.get(address)!.close();
+      net.boot(address);
+    };
+    for (const address of ['v1:1', 'v2:1', 'v1:1', 'v2:1']) {
+      restart(address);
+      for (let step = 0; step < 12; step += 1) {
+        await environment.elapse(ttlMs / 10);
+        assert(lease.checkAlive() && lease.token === first.token);
+      }
+    }
+    for (const address of ['v1:1', 'v2:1']) restart(address);
+    await environment.elapse(ttlMs);
+    assertEquals([lease.checkAlive(), await settle(other.acquire().catch(() => false))], [false, false]);
+    await environment.elapse(ttlMs);
+    const again = await settle(lease.acquireWithToken());
+    assert(again && again.token > first.token);
+  });
+
   test('R78: the token before is told when nothing was forgotten', async () => {
     const { lease, other, settle } = await scene();
     const first = await settle(lease.acquireWithToken());
