@@ -197,7 +197,13 @@ export class ManagerShell {
     }
     const { reason, from } = report;
     const gapMs = report.gapMs === undefined ? undefined : Math.round(report.gapMs);
-    node.environment.log.info(`singleton ${this.name}: this node hosts`, { epoch, reason, from, gapMs });
+    node.environment.log.info(`singleton ${this.name}: this node hosts`, {
+      from: from ?? null,
+      to: node.address,
+      reason,
+      epoch,
+      gapMs,
+    });
     this.#publish(new SingletonHosted({ name: this.name, host: node.address, epoch, reason, from, gapMs }));
     if (reason === 'planned' || reason === 'crash') {
       this.#publish(new SingletonHandOver({ name: this.name, from, to: node.address, reason, gapMs, epoch }));

@@ -84,7 +84,8 @@ export function beginStop(draft: Draft, why: StopCause, asker: Asker | undefined
   draft.enter({ kind: why === 'hand-over' ? 'handing-over' : 'stopping', epoch, plannedSince, asker, why });
   draft.setTimer('stop-timeout', draft.state.config.stopTimeoutMs);
   draft.effect({ kind: 'stop-instance', epoch, collect: why !== 'self-down' && why !== 'lease-lost' });
-  draft.log('info', 'the instance stops', { why, epoch, ...(asker ? { for: asker.address } : {}) });
+  const { selfAddress } = draft.state;
+  draft.log('info', 'the instance stops', { from: selfAddress, to: asker?.address ?? null, reason: why, epoch });
 }
 
 export function onStopTimeout(draft: Draft): void {
