@@ -120,7 +120,9 @@ describe('programs that are shown', () => {
           assertEquals(hosts[0], hosts[1]);
           const at = ports.findIndex((port) => `${port}` === hosts[0]);
           await nodes[at]!.kill();
-          await nodes[1 - at]!.says(/INFO singleton counter: this node hosts \{"from":"[^"]+","to":"[^"]+","reason":"crash","epoch":\d+/);
+          await nodes[1 - at]!.says(
+            /INFO singleton counter: this node hosts \{"from":"[^"]+","to":"[^"]+","reason":"crash","epoch":\d+/,
+          );
           assertEquals(await nodes[1 - at]!.interrupt(), 'it ended with 0');
           await nodes[1 - at]!.says(/INFO this node has ended .*"left"/);
         } finally {
