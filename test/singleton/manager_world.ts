@@ -64,8 +64,8 @@ export class ToyWorld {
   readonly truth = new Map<string, Member>();
   readonly nodes = new Map<string, ToyNode>();
   readonly log: string[] = [];
-  /** `after`: the epoch of the instance whose result it starts from. */
-  readonly starts: { uid: string; epoch: number; warm: boolean; reason: string; after: number | undefined }[] = [];
+  /** `after`: the instance whose result it starts from. */
+  readonly starts: { uid: string; epoch: number; warm: boolean; reason: string; after: string | undefined }[] = [];
   readonly #flights: Flight[] = [];
   readonly next: () => number;
   readonly entries = new Map<string, ClusterEntry>();
@@ -164,7 +164,7 @@ export class ToyWorld {
           epoch: effect.epoch,
           warm: effect.previous?.state != null,
           reason: effect.report.reason,
-          after: effect.previous?.epoch,
+          after: effect.previous && `${effect.previous.from} ${effect.previous.epoch}`,
         });
         this.truth.set(from, {
           ...this.truth.get(from)!,
