@@ -9,7 +9,7 @@ import type { ConnectOptions } from '../callers/caller_options.ts';
 import { connect } from '../callers/connect.ts';
 import type { ClusterOptions, ClusterSettings } from '../cluster/cluster_options.ts';
 import { type Member, splitAddress } from '../cluster/member.ts';
-import type { ClusterNode, NodeEnd } from '../cluster/node.ts';
+import type { NodeEnd } from '../cluster/node.ts';
 import { resolveClusterOptions, type ResolvedClusterOptions } from '../cluster/resolved_cluster_options.ts';
 import { SingletonHandOver, SingletonHosted, SingletonHostedAnyway, SingletonStopped } from '../singleton/events.ts';
 import type { SingletonRegistry } from '../singleton/registry.ts';
@@ -18,6 +18,8 @@ import { checkSubscription, type ClusterEvent, eventsOf, replay, type SubscribeO
 import { assemble, type Assembly } from './assembly.ts';
 import { cancelFullShutdown, type FullShutdownOptions, prepareForFullShutdown } from './full_shutdown.ts';
 import { ClusterStateError } from './state_error.ts';
+import { watchProgress } from './join_progress.ts';
+import { discovered, type DiscoveryOptions } from './discovery.ts';
 
 export { ClusterStateError } from './state_error.ts';
 
@@ -30,8 +32,6 @@ export interface JoinControls {
   /** Told what is missing, whenever it changes, until this node is up. */
   readonly onProgress?: (missing: string) => void;
 }
-
-const progressMs = 250;
 
 /** Between two tries to listen again. */
 const relistenMs = 1_000;
@@ -112,6 +112,20 @@ export class Cluster {
       system.extensions.delete('cluster');
       throw error;
     }
+  }
+
+  /**
+   * Joins with the seeds that a lookup finds once they have stayed the same for a while. See `DiscoveryOptions`.
+   * @throws what `join` throws, and BootstrapError when too few are found in time
+   */
+  static async bootstrap(
+    system: ActorSystem,
+    discovery: DiscoveryOptions,
+    options: ClusterOptions | ClusterSettings = {},
+    controls: JoinControls = {},
+  ): Promise<Cluster> {
+    checkSystem(system);
+    return await Cluster.join(system, await discovered(system, discovery, options, controls.signal), controls);
   }
 
   /**
@@ -273,25 +287,6 @@ export class Cluster {
   down(address: Address): boolean {
     return this.#assembly.node.down(address) === 'downed';
   }
-}
-
-function watchProgress(node: ClusterNode, onProgress: (missing: string) => void): Cancel {
-  let last: string | undefined;
-  let cancel: Cancel;
-  const look = (): void => {
-    const missing = node.readiness();
-    if (missing !== undefined && missing !== last) {
-      try {
-        onProgress(missing);
-      } catch (error) {
-        node.environment.log.error('onProgress failed', { error });
-      }
-    }
-    last = missing;
-    cancel = node.environment.timers.set(progressMs, look);
-  };
-  look();
-  return () => cancel();
 }
 
 /** Whoever joins after the shutdown has begun would never be asked to leave. */

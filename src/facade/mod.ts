@@ -2,6 +2,7 @@
 export { Cluster, ClusterStateError, type JoinControls } from './cluster.ts';
 export type { FullShutdownOptions } from './full_shutdown.ts';
 export type { ClusterEvent, SubscribeOptions } from './cluster_events.ts';
+export { BootstrapError, type DiscoveryOptions } from './discovery.ts';
 export { Caller, type CallerEvent, CallerStateError } from '../callers/caller.ts';
 export { CallerAskError } from '../callers/caller_ref.ts';
 export type { ConnectOptions } from '../callers/caller_options.ts';
