@@ -38,13 +38,12 @@ type Line = readonly (readonly [members: number, value: number])[];
 
 export function scalePlots(rows: readonly ScaleRow[]): Plot[] {
   const rest = rows.map(({ members, rest }) => [members, rest.bytes] as const);
-  const rounds = rows.map(({ members, change }) => [members, change.leaderMs / 1_000] as const);
+  const leaves = rows.flatMap(({ members, leave }) =>
+    leave === undefined ? [] : [[members, leave.bytesPerNode / leave.leavers] as const]
+  );
   return [
     { name: 'scale-rest', svg: plot('bytes per node and second at rest, by members', rest) },
-    {
-      name: 'scale-change',
-      svg: plot('gossip rounds until the leader knows that all have a change, by members', rounds),
-    },
+    { name: 'scale-leave', svg: plot('bytes that each leave costs a node, while a tenth leaves, by members', leaves) },
   ];
 }
 
