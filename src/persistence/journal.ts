@@ -75,7 +75,7 @@ export interface Journal {
 }
 
 /** For payloads, unless the user has a codec of his own. */
-export const payloadCodec = new Codec({ maxBytes: limits.appendBytes });
+export const payloadCodec: Codec = new Codec({ maxBytes: limits.appendBytes });
 
 /** The payloads of one append. @throws SerializationError */
 export function encodePayloads(codec: Codec, events: readonly NewEvent[]): readonly Uint8Array[] {
