@@ -77,7 +77,7 @@ async function troubles(): Promise<{ disconnects: number; deadLetters: number }>
   const sum = (start: string) =>
     lines.filter((line) => line.startsWith(start)).reduce((total, line) => total + Number(line.split(' ').at(-1)), 0);
   return {
-    disconnects: sum('singlet_connections_total{what="disconnects"}'),
+    disconnects: sum('singlet_links_total{what="disconnects"}'),
     deadLetters: sum('singlet_dead_letters_total'),
   };
 }
