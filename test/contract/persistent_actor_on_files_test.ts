@@ -2,9 +2,9 @@
 import { describe, test } from 'node:test';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { assertEquals, assertGreater, assertRejects } from '@std/assert';
+import { assertEquals, assertGreater, assertMatch, assertRejects } from '@std/assert';
 import { openFileStores } from '../../adapters/shared/file_journal/mod.ts';
-import { ActorSystem, SupervisorStrategy } from '../../src/mod.ts';
+import { ActorFailed, ActorSystem, SupervisorStrategy } from '../../src/mod.ts';
 import { everyNEvents, usePersistence } from '../../src/persistence/mod.ts';
 import { ManualEnvironment } from '../../src/testkit/manual_environment.ts';
 import {
@@ -14,7 +14,8 @@ import {
   lonelyWorld,
   MemoryFileSystem,
 } from '../persistence/file_journal/memory_file_system.ts';
-import { Account, type Balance, type Command } from '../persistence/account_fixture.ts';
+import { Account, type Balance, type Command, World } from '../persistence/account_fixture.ts';
+import { collect } from './journal_contract.ts';
 
 class Saver extends Account {
   override snapshotPolicy() {
@@ -72,6 +73,49 @@ describe('persistent actors on files', () => {
     // The one that was under way may be there or not.
     assertEquals(now.count === before + 1 || now.count === before + 2, true, `budget ${budget}: ${now.count}`);
   }
+
+  test('FB-114: after everything is deleted numbers go on, with the snapshot or without; an older snapshot fails loudly', async () => {
+    let pid = 0;
+    const open = async (system: MemoryFileSystem) => {
+      const lockWorld = lonelyWorld(pid += 1);
+      const stores = await openFileStores('/data/stores', { system, segmentBytes: 300, lockWorld });
+      const world = new World(stores);
+      const failures: unknown[] = [];
+      world.system.eventStream.subscribe(ActorFailed, (failure) => failures.push(failure.error));
+      return { stores, world, account: world.spawn(), failures };
+    };
+    const system = new MemoryFileSystem();
+    const first = await open(system);
+    await first.account.add(...Array<number>(100).fill(1));
+    await first.account.run((actor) => actor.saveSnapshot());
+    await first.account.run((actor) => actor.deleteHistory(100));
+    await first.stores.close();
+
+    const second = await open(system);
+    assertEquals(await second.account.add(1, 1, 1), { total: 103, count: 103 });
+    const numbers = (await collect(second.stores.journal.read('account'))).map((event) => event.sequenceNr);
+    assertEquals(numbers, [101, 102, 103]);
+    await second.account.run((actor) => actor.saveSnapshot());
+    await second.account.run((actor) => actor.deleteHistory(103));
+    await second.stores.close();
+
+    const snapshotOf = (seq: number) => `/data/stores/snapshots/id-account/${String(seq).padStart(16, '0')}.snap`;
+    const whole = await open(system.after('power'));
+    assertEquals(await whole.account.get(), { total: 103, count: 103 });
+    assertEquals(await whole.account.run((actor) => actor.lastSequenceNr), 103);
+
+    const older = system.after('power');
+    older.files.delete(snapshotOf(103));
+    const loud = await open(older);
+    for (let round = 0; loud.failures.length === 0 && round < 1_000; round += 1) await loud.world.env.settle();
+    assertMatch(String(loud.failures[0]), /events 101 to 103 have been deleted, and no snapshot holds them/);
+
+    const bare = system.after('power');
+    for (const seq of [100, 103]) bare.files.delete(snapshotOf(seq));
+    const anew = await open(bare);
+    assertEquals(await anew.account.add(7), { total: 7, count: 1 });
+    assertEquals(await anew.account.run((actor) => actor.lastSequenceNr), 104);
+  });
 
   test('FB-115: a full disk fails commands, and when there is room again the actor has what was acknowledged', async () => {
     // Timers of the actor system keep no process alive, and neither does a disk in memory.

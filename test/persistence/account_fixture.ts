@@ -8,6 +8,7 @@ import {
   neverSnapshot,
   PersistentActor,
   type SnapshotPolicy,
+  type SnapshotStore,
   usePersistence,
 } from '../../src/persistence/mod.ts';
 
@@ -51,10 +52,10 @@ export class World {
   readonly env = new ManualEnvironment();
   readonly system: ActorSystem;
   readonly journal: Journal;
-  readonly snapshots: MemorySnapshotStore;
+  readonly snapshots: SnapshotStore;
 
   constructor(
-    stores: { readonly journal?: Journal; readonly snapshots?: MemorySnapshotStore } = {},
+    stores: { readonly journal?: Journal; readonly snapshots?: SnapshotStore } = {},
     options: ActorSystemOptions = {},
   ) {
     this.journal = stores.journal ?? new MemoryJournal();
