@@ -10,6 +10,9 @@ export type StoreChoice =
 /** Longest wait for a connection; a host that cannot store should say so soon. */
 const connectSeconds = 5;
 
+/** Longest wait for an answer: what jobs store is small. */
+const answerSeconds = 10;
+
 /** So that a damaged snapshot costs nothing. */
 const keepSnapshots = 2;
 
@@ -37,7 +40,7 @@ async function postgresStores(url: string): Promise<() => Promise<JobStores>> {
   const client = await postgresClient();
   // A connection that breaks while it fetches types, which nobody here needs, would end the process.
   const options = { max: 2, connect_timeout: connectSeconds, fetch_types: false, onnotice: () => {} };
-  const connect = () => postgresJs(client(url, options));
+  const connect = () => postgresJs(client(url, options), { answerWithinMs: answerSeconds * 1_000 });
   // Connects to nothing yet, and shows what is wrong with the URL or with permissions.
   await connect().close();
   return async () => {

@@ -217,6 +217,8 @@ const others = /* @__PURE__ */ (() => ({
   eventsPerAppend: 10_000,
   /** One append of a journal, encoded: all its events together. */
   appendBytes: 64 * 1024 * 1024,
+  /** Milliseconds that a database client may take for a statement. */
+  databaseAnswerMs: 60_000,
   /** What a reader fetches from a database at a time; one event at least. */
   journalPageBytes: 4 * 1024 * 1024,
   /** One snapshot, or one durable state, encoded. */

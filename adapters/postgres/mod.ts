@@ -14,7 +14,15 @@ export {
   PostgresLeaseStore,
 } from './postgres_lease.ts';
 export { PostgresSnapshotStore, type PostgresSnapshotStoreOptions } from './postgres_snapshot_store.ts';
-export { nodePg, type NodePgPool, postgresJs, type PostgresJsClient, type PostgresQuery, type Row } from './query.ts';
+export {
+  nodePg,
+  type NodePgPool,
+  postgresJs,
+  type PostgresJsClient,
+  type PostgresQuery,
+  type PostgresQueryOptions,
+  type Row,
+} from './query.ts';
 export { createPostgresSchema, postgresSchemaVersion, schemaVersion } from './schema.ts';
 
 /** Options of `openPostgresStores`. All fields are optional. */

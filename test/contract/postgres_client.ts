@@ -1,5 +1,10 @@
 /** The client that the tests against PostgreSQL use. */
-import { postgresJs, type PostgresJsClient, type PostgresQuery } from '../../adapters/postgres/mod.ts';
+import {
+  postgresJs,
+  type PostgresJsClient,
+  type PostgresQuery,
+  type PostgresQueryOptions,
+} from '../../adapters/postgres/mod.ts';
 import { postgresMissing } from './postgres_server.ts';
 
 /** The package is optional, also for those who check the types. */
@@ -14,9 +19,14 @@ export const withoutPostgres: string | false = client === undefined
   ? 'the package postgres is not installed'
   : await postgresMissing();
 
-export function connectTo(server: { readonly url: string } | undefined, options: object = {}): PostgresQuery {
+export function connectTo(
+  server: { readonly url: string } | undefined,
+  options: object = {},
+  queryOptions: PostgresQueryOptions = {},
+): PostgresQuery {
   if (client === undefined || server === undefined) throw new Error('no server');
   return postgresJs(
     client(server.url, { max: 4, fetch_types: false, backoff: () => 0.1, onnotice: () => {}, ...options }),
+    queryOptions,
   );
 }

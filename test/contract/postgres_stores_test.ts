@@ -211,6 +211,22 @@ describe('PostgreSQL', { skip }, () => {
     await end();
   });
 
+  test('FB-123: a statement that the client never answers fails in time, and the next is asked', async () => {
+    let asked = 0;
+    const pool = {
+      query: () => {
+        asked += 1;
+        return asked === 1 ? new Promise<never>(() => {}) : Promise.resolve({ rows: [{ one: 1 }] });
+      },
+      end: () => Promise.resolve(),
+    };
+    const query = nodePg(pool, { answerWithinMs: 20 });
+    const error = await assertRejects(() => query.query('select 1', []), StorageError);
+    assertMatch(error.message, /PostgreSQL: no answer within 20 ms/);
+    assertEquals(await query.query('select 1', []), [{ one: 1 }]);
+    assertThrows(() => nodePg(pool, { answerWithinMs: 0 }), OptionsError, 'answerWithinMs');
+  });
+
   test('a pool of pg is taken as well', async () => {
     const seen: unknown[] = [];
     const query = nodePg({
