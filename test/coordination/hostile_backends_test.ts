@@ -13,7 +13,7 @@ import { answer, type Call, HostileServer, hostilities } from './hostile_server.
 
 const environment = realEnvironment(consoleLogger('off'));
 const sleep = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
-const settings = { name: 'x', owner: 'a#1', ttlMs: 10_000, renewalIntervalMs: 300, requestTimeoutMs: 500 };
+const settings = { name: 'x', owner: 'a#1', ttlMs: 20_000, renewalIntervalMs: 300, requestTimeoutMs: 500 };
 
 /** Enough of etcd for one owner. */
 function goodEtcd(): HostileServer['behave'] {
@@ -23,9 +23,9 @@ function goodEtcd(): HostileServer['behave'] {
     if (path === '/v3/kv/txn') kvs = [{ value: encode('a#1'), mod_revision: '7', lease: '42' }];
     const body: Record<string, object> = {
       '/v3/kv/range': { kvs },
-      '/v3/lease/grant': { ID: '42', TTL: '10' },
+      '/v3/lease/grant': { ID: '42', TTL: '20' },
       '/v3/kv/txn': { succeeded: true, responses: [] },
-      '/v3/lease/keepalive': { result: { header, ID: '42', TTL: '10' } },
+      '/v3/lease/keepalive': { result: { header, ID: '42', TTL: '20' } },
     };
     answer(socket, 200, JSON.stringify({ header, ...body[path] }));
   };
@@ -87,13 +87,13 @@ async function endure(
     const before = server.calls.length;
     server.behave = hostility;
     const renewals = () => server.calls.slice(before).filter(isRenewal).length;
-    for (let tries = 0; tries < 150 && renewals() < 2; tries += 1) await sleep(50);
+    for (let tries = 0; tries < 300 && renewals() < 2; tries += 1) await sleep(50);
     await sleep(settings.requestTimeoutMs + 100);
     assertEquals([lease.checkAlive(), reasons], [true, []], 'it is lost');
     assert(renewals() >= 2 && server.calls.length - before < 60, `asked ${server.calls.length - before} times`);
     server.behave = wellBehaved;
     const { deadline } = lease;
-    for (let tries = 0; tries < 100 && lease.deadline === deadline; tries += 1) await sleep(50);
+    for (let tries = 0; tries < 200 && lease.deadline === deadline; tries += 1) await sleep(50);
     assert(lease.deadline > deadline, 'it is not renewed again');
 
     server.behave = hostility;
