@@ -20,7 +20,8 @@ export function realEnvironment(log: Logger = consoleLogger()): Environment {
         if (left > 0) timer = quietTimer(fire, Math.ceil(left));
         else run();
       };
-      let timer = quietTimer(fire, clamped);
+      // Rounded up at once: a timer that fires early costs a second one, and a wake-up.
+      let timer = quietTimer(fire, Math.ceil(clamped));
       return () => clearTimeout(timer);
     },
     hold() {
