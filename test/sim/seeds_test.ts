@@ -2,7 +2,7 @@
  * Many seeds through the simulator, in processes beside each other: fixed ones of every profile, so that a change that breaks
  * a rule is seen, and fresh ones, which are printed. `SIM_SEEDS`: fixed seeds of each profile, of the whole thing, of
  * membership alone, of spawning, of the whole thing with leases, where nothing excuses two, of callers from outside, and of
- * the whole thing with the gossip of large clusters (default `24,75,2,500,1,2`, more than 3 000, of which one in five runs its
+ * the whole thing with the gossip of large clusters (default `20,80,2,500,1,2`, more than 3 000, of which one in five runs its
  * profile's whole fault phase); `SIM_FRESH_SECONDS`: how long fresh ones run (default 60, 0 for none).
  * `npm run sim -- --seed N` runs and explains a single one.
  */
@@ -15,7 +15,7 @@ import { type SimOutcome, SimPool } from './sim_pool.ts';
 import { parallel } from './sim_process.ts';
 
 const [singletons = 0, membership = 0, spawn = 0, lease = 0, callers = 0, large = 0] =
-  (process.env['SIM_SEEDS'] ?? '24,75,2,500,1,2').split(',').map(Number);
+  (process.env['SIM_SEEDS'] ?? '20,80,2,500,1,2').split(',').map(Number);
 const freshSeconds = Number(process.env['SIM_FRESH_SECONDS'] ?? 60);
 
 const groups = seedGroups({ singletons, membership, spawn, lease, callers, 'singletons-large': large });
