@@ -67,7 +67,7 @@ export const deliveryMutants: readonly Mutant[] = [
     what: 'what was lost with a crash ends without a dead letter',
     file: 'src/singleton/sender_stream.ts',
     find:
-      "      this.#counts.outcomeUnknown += 1;\n      this.#lose(message, sender, 'outcome-unknown', 'the host is gone, and whether it had handled this is not known');",
+      "      this.#lose(message, sender, 'outcome-unknown', 'the host is gone, and whether it had handled this is not known');",
     replace: '',
   },
   {

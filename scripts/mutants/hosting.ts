@@ -7,8 +7,8 @@ export const hostingMutants: readonly Mutant[] = [
     rule: 8,
     what: 'the youngest member hosts, so that a join moves',
     file: 'src/singleton/host.ts',
-    find: '  return view.members.filter((member) =>\n    member.status',
-    replace: '  return view.members.toReversed().filter((member) =>\n    member.status',
+    find: '  const able = view.members.filter((member) =>\n    member.status',
+    replace: '  const able = view.members.toReversed().filter((member) =>\n    member.status',
   },
   {
     name: 'stopped-node-is-host',
