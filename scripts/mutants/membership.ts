@@ -148,7 +148,7 @@ export const membershipMutants: readonly Mutant[] = [
     rule: 7,
     what: 'the gate compares wall clocks',
     file: 'src/cluster/gate_keeper.ts',
-    find: 'if (this.#node.environment.clock.now() < this.#deadline && !this.#slept()) return true;',
+    find: 'if (now < this.#deadline && !this.#slept()) return true;',
     replace: 'if (this.#node.environment.clock.wall() - this.#wall < this.#deadline) return true;',
     also: {
       find: '  #nonce = 0;',

@@ -69,3 +69,14 @@ export class StreamFilter {
     if (this.next <= this.prefix) this.next = this.prefix + 1;
   }
 }
+
+/**
+ * Was something that was last sent to the instance of `lastSentEpoch` sent to this instance or to one before it in its line
+ * of planned moves? A higher epoch is none of them: it was given on another side, in a cluster that has fallen apart.
+ */
+export function inOneLine(
+  lastSentEpoch: number,
+  { plannedSince, epoch }: { readonly plannedSince: number; readonly epoch: number },
+): boolean {
+  return lastSentEpoch >= plannedSince && lastSentEpoch <= epoch;
+}

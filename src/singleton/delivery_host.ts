@@ -4,7 +4,7 @@
  */
 import type { DeliveryReceipt } from '../actor/spawn_options.ts';
 import { limits } from '../limits.ts';
-import { StreamFilter, type Watermark } from './delivery_filter.ts';
+import { inOneLine, StreamFilter, type Watermark } from './delivery_filter.ts';
 import type { Sender } from './in_flight.ts';
 import type { OpenMessage } from './messages.ts';
 import { isCaller, spoiled } from './outside.ts';
@@ -138,7 +138,7 @@ export class DeliveryHost {
   /** Undefined when there are too many streams. */
   open(stream: string, message: OpenMessage): OpenOutcome | undefined {
     let filter = this.#streams.get(stream);
-    const sameLine = message.lastSentEpoch >= this.plannedSince;
+    const sameLine = inOneLine(message.lastSentEpoch, this);
     // What is on its way was sent to a filter that has been dropped: nothing tells how far that one got. The sender settles
     // it and opens anew; until then there is no filter, so that a lost answer is given again.
     if (filter === undefined && sameLine && message.base < message.next) return forgotten;

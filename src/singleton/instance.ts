@@ -96,10 +96,8 @@ export class Instance {
         stopped: (actor) => this.#serialize(actor),
         terminated: () => this.#end(),
         settled: (receipt, failed) => port.settled(receipt as Receipt, failed),
-        // Its sender still owns it and sends it to the next instance.
-        returned: (_message, _sender, receipt) => {
-          if (this.#killed) this.#returned.push(receipt as Receipt);
-        },
+        // Its sender still owns it and sends it to the next instance. Given back before the kill, or by it: both count.
+        returned: (_message, _sender, receipt) => void this.#returned.push(receipt as Receipt),
       },
     };
     this.#ref = system.spawnSystem([...managerPath(start.typeName), 'instance'], start.actor, options) as LocalActorRef<

@@ -10,6 +10,7 @@ import type { Address } from '../transport/contract.ts';
 import type { SendFailure } from '../transport/peers_contract.ts';
 import type { Delivery, OpenOutcome } from './delivery_host.ts';
 import type { Sender } from './in_flight.ts';
+import { inOneLine } from './delivery_filter.ts';
 import { deliverEnvelope, type OpenedMessage, openEnvelope, type OpenMessage, type RefuseMessage } from './messages.ts';
 import {
   type DeliveryMode,
@@ -154,7 +155,7 @@ export class SingletonProxy implements StreamPort {
       const { base, next, lastSentEpoch } = this.stream;
       const open = this.stream.target;
       if (open && open.epoch >= message.epoch) return;
-      const nothingDoubtful = base === next || lastSentEpoch >= message.plannedSince;
+      const nothingDoubtful = base === next || inOneLine(lastSentEpoch, message);
       if (!nothingDoubtful || (base === next && message.next !== base)) return this.#reopen(uid);
       return this.#opened(target, { ...message, verdict: 'continued' });
     }
@@ -162,7 +163,7 @@ export class SingletonProxy implements StreamPort {
     if (open && (open.epoch > message.epoch || (open.epoch === message.epoch && open.uid !== uid))) return;
     if (this.#opening !== uid && open?.uid !== uid) return;
     // The answer to an open that was repeated: what is on its way now was sent after the first answer, to this same host.
-    if (message.verdict === 'crash' && this.stream.lastSentEpoch >= message.plannedSince) return;
+    if (message.verdict === 'crash' && inOneLine(this.stream.lastSentEpoch, message)) return;
     this.#opened(target, { ...message, verdict: message.verdict });
   }
 

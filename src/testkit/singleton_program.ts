@@ -1,4 +1,6 @@
 /** The simulator's program for the whole thing: real nodes with singletons, a load on them, and the witnesses. */
+import type { MembershipView } from '../cluster/member.ts';
+import { eligibleHosts } from '../singleton/host.ts';
 import type { Address } from '../transport/contract.ts';
 import { DiskLoad } from './disk_load.ts';
 import { type Instance, InstanceRegistry, type LeaseRules } from './instance_registry.ts';
@@ -114,7 +116,17 @@ export class SingletonRun implements ProgramRun {
     const stays = [...this.#nodes].filter(([other, { membership }]) =>
       other !== process && !this.leaving.has(sender(other)) && membership.view().self.status === 'up'
     );
-    return node.membership.view().self.status === 'up' && stays.length > 0;
+    const view = node.membership.view();
+    return view.self.status === 'up' && stays.length > 0 && this.#leavesHosts(view, stays.map(([, other]) => other));
+  }
+
+  /** A host that leaves nobody behind who may host is no planned move. */
+  #leavesHosts(view: MembershipView, stays: readonly SingletonNode[]): boolean {
+    const uids = new Set(stays.map(({ membership }) => membership.uid));
+    return this.settings.kinds.every(({ name }) => {
+      const hosts = eligibleHosts(view, name);
+      return hosts.length === 0 || hosts.some(({ uid }) => uids.has(uid));
+    });
   }
 
   async leave(process: SimProcess): Promise<void> {
@@ -243,7 +255,8 @@ export class SingletonRun implements ProgramRun {
       atLeastOnce: kind?.atLeastOnce === true && !this.settings.plannedOnly,
       exact: this.settings.plannedOnly && !this.leaving.has(from),
       unordered: kind?.stashes !== undefined,
-      sidesLive: this.settings.sidesLive,
+      // A caller that has gone over to the other cluster of a fork has left messages with the first.
+      sidesLive: this.settings.sidesLive || this.registry.statistics.forks > 0,
     };
   }
 }

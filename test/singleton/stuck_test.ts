@@ -59,6 +59,41 @@ test('a handler that never settles is abandoned by the kill; its message is not 
   assertEquals([told, buffered], [acknowledged, 0]);
 });
 
+test('S3: what reaches an instance that is stuck in postStop is handled by its successor, after the kill too', async () => {
+  const handled: string[] = [];
+  class Stuck extends Actor<string> {
+    static readonly singleton: SingletonKey<string> = SingletonKey.of('stuck-late');
+    override async onReceive(message: string): Promise<void> {
+      if (message === 'where') return this.context.sender.tell(this.cluster.address);
+      if (message === 'slow') await new Promise<void>((resolve) => release = resolve);
+      handled.push(message);
+    }
+    override postStop(): Promise<void> {
+      return never();
+    }
+  }
+  let release = (): void => {};
+  const cluster = new MemoryCluster();
+  await cluster.grow(2);
+  const refs = await startedOn(cluster, Stuck as never, { stopTimeoutMs: 5_000 });
+  for (const message of ['slow', 'queued']) refs[1]!.tell(message);
+  await cluster.pass(200);
+  cluster.nodes[0]!.cluster.singleton.move('stuck-late');
+  await cluster.pass(200);
+  release();
+  await cluster.pass(200);
+  assertEquals(handled, ['slow']);
+  refs[0]!.tell('here, while it is stuck');
+  refs[1]!.tell('there, while it is stuck');
+  await cluster.pass(20_000);
+  assertEquals(warnings(cluster, 'did not stop in time and is killed'), 1);
+  assertEquals(handled.toSorted(), ['here, while it is stuck', 'queued', 'slow', 'there, while it is stuck']);
+  for (const { cluster: { singleton } } of cluster.nodes) {
+    const { told, acknowledged, buffered } = singleton.find('stuck-late')!.proxy.stream.ledger();
+    assertEquals([told, buffered], [acknowledged, 0]);
+  }
+});
+
 test('a constructor or preStart that throws is retried with backoff until it works, and then moves on or runs', async () => {
   let failures = 0;
   class Flaky extends Actor<'where'> {
