@@ -167,6 +167,8 @@ const others = /* @__PURE__ */ (() => ({
   roles: 32,
   seedAnswerBytes: 256 * 1024,
   httpBodyBytes: 64 * 1024,
+  /** Of a file that holds a secret, a token or certificates. */
+  textFileBytes: 1024 * 1024,
   /** Pieces in which a body may come, and one more for each of so many bytes. */
   bodyPieces: 1_024,
   bodyPieceBytes: 512,

@@ -3,6 +3,7 @@ import type { ClientTls, Dialler, Listener, ListenOptions, Runtime } from '../..
 import { listenFailure } from '../shared/listen_failure.ts';
 import { settledWithin, SocketSet } from '../shared/socket_set.ts';
 import { probeTcp } from '../shared/tcp_probe.ts';
+import { textFile } from '../shared/text_file.ts';
 import {
   admittingWhile,
   badRequest,
@@ -165,7 +166,7 @@ export const runtime: Runtime = {
   args: () => Deno.args,
   async readTextFile(path) {
     if (!granted({ name: 'read', path })) throw new Error(`cannot read ${path}: run with --allow-read=${path}`);
-    return await Deno.readTextFile(path);
+    return await textFile(path, (await Deno.open(path)).readable);
   },
   environmentVariable: (name) => granted({ name: 'env', variable: name }) ? Deno.env.get(name) : undefined,
 };

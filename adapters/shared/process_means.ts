@@ -1,7 +1,9 @@
 /** Signals, exit, arguments, files and environment, the same on Bun and Node. */
-import { readFile } from 'node:fs/promises';
+import { createReadStream } from 'node:fs';
 import process from 'node:process';
+import { Readable } from 'node:stream';
 import type { Runtime } from '../../src/transport/runtime.ts';
+import { textFile } from './text_file.ts';
 
 const signals = ['SIGTERM', 'SIGINT'] as const;
 
@@ -19,6 +21,6 @@ export const processMeans: Pick<
   },
   exit: (code) => process.exit(code),
   args: () => process.argv.slice(2),
-  readTextFile: (path) => readFile(path, 'utf8'),
+  readTextFile: (path) => textFile(path, Readable.toWeb(createReadStream(path)) as ReadableStream<Uint8Array>),
   environmentVariable: (name) => process.env[name],
 };

@@ -540,6 +540,8 @@ test('the rest of the runtime', async () => {
   assertEquals(runtime.environmentVariable('SINGLET_SURELY_UNSET'), undefined);
   const text = await runtime.readTextFile(new URL(import.meta.url).pathname);
   assertStringIncludes(text, 'the rest of the runtime');
+  const endless = await runtime.readTextFile('/dev/zero').catch((error: unknown) => error);
+  assertStringIncludes(String(endless), 'cannot read /dev/zero: it has more than 1048576 bytes');
   assertInstanceOf(await runtime.readTextFile('/nonexistent').catch((error: unknown) => error), Error);
 });
 
