@@ -34,6 +34,7 @@ export class SimProcess {
   #settles = false;
   #alive = true;
   #suspensions = 0;
+  #resumedAt = -Infinity;
   #held: QueuedEvent<SimProcess>[] = [];
   #bootedAt: number;
   /** For how long the clock has stood still, in all. */
@@ -70,6 +71,11 @@ export class SimProcess {
 
   get suspended(): boolean {
     return this.#suspensions > 0;
+  }
+
+  /** When it went on the last time, on the clock of the world. */
+  get resumedAt(): number {
+    return this.#resumedAt;
   }
 
   /** This process's monotonic clock. */
@@ -133,6 +139,7 @@ export class SimProcess {
     if (this.#suspensions === 0) return;
     this.#suspensions--;
     if (this.#suspensions > 0 || !this.#alive) return;
+    this.#resumedAt = this.world.now;
     if (this.#clockStoppedAt !== undefined) this.#slept += this.world.now - this.#clockStoppedAt;
     this.#clockStoppedAt = undefined;
     const held = this.#held;

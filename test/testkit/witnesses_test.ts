@@ -58,6 +58,23 @@ describe('instance registry', () => {
     await breaks(world, 'S1');
   });
 
+  test('a handler that was frozen may end once its process runs; one that begins then is not excused', async () => {
+    const { world, registry, a, b } = setUp();
+    const first = registry.born('s', a);
+    const ended = registry.handling(first);
+    a.suspend();
+    await world.advance(5_000);
+    a.resume('due');
+    await world.advance(6);
+    registry.born('s', b);
+    await world.advance(10);
+    assertEquals(registry.statistics.frozenHandlers, 1);
+    ended();
+    registry.handling(first);
+    registry.born('s', b);
+    await breaks(world, 'handles a message');
+  });
+
   test('S1: planned moves allow no overlap of lives at all', async () => {
     const { world, registry, a, b } = setUp(true);
     registry.born('s', a);

@@ -1,6 +1,6 @@
 /**
  * Real processes that are killed with SIGKILL while they write, one after the other on the same directory, by turns on the
- * three runtimes. `SINGLET_KILLS` sets how often; default 20. `npm run soak -- --what journal-kills` does it at length.
+ * three runtimes. `SINGLET_KILLS` sets how often; default 60, 20 on each runtime. `npm run soak -- --what journal-kills` does it at length.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -9,7 +9,7 @@ import { test } from 'node:test';
 import { assert, assertEquals, assertMatch } from '@std/assert';
 import { Books, journalKills, Writer } from '../soak/journal_kills.ts';
 
-const rounds = Number(process.env['SINGLET_KILLS'] ?? 20);
+const rounds = Number(process.env['SINGLET_KILLS'] ?? 60);
 
 test(
   `FB-116, FB-119: ${rounds} times SIGKILL, and what was acknowledged is there`,
