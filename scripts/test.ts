@@ -67,8 +67,8 @@ async function runPart(part: Part, verbose: boolean, reasons: Map<string, number
   return { part, counts, seconds: outcome.seconds };
 }
 
-/** Most runners use one core. */
-const atOnce = Math.max(1, Math.min(3, availableParallelism()));
+/** Most runners use one core, and wait now and then. */
+const atOnce = Math.min(3, availableParallelism() + 1);
 
 /** Parts in a row that may run beside each other; every other one is a group of its own. */
 function groupsOf(parts: readonly Part[]): Part[][] {
