@@ -5,7 +5,17 @@ import type { ActorRef } from '../actor/ref.ts';
 import type { ActorSystem } from '../actor/system.ts';
 import type { MembershipNode } from '../cluster/contract.ts';
 import { anyRetires, retires } from '../cluster/full_shutdown.ts';
-import { eligibleHosts, freshPlace, hostOf, pinKey, placedUid, placeKey, placementOf, roleOf } from './host.ts';
+import {
+  eligibleHosts,
+  freshPlace,
+  hostOf,
+  pinKey,
+  pinnedUid,
+  placedUid,
+  placeKey,
+  placementOf,
+  roleOf,
+} from './host.ts';
 import { managerPath } from './instance.ts';
 import type { SingletonKey } from './key.ts';
 import type { KindName } from './kinds.ts';
@@ -141,7 +151,7 @@ export class SingletonRegistry {
 
   /**
    * Hands the singleton over to the member at `address`, or to the next one that may host it, and keeps it there until that
-   * member leaves.
+   * member leaves. Of moves that two nodes are asked for before they have heard of each other's, one wins everywhere.
    * @throws SingletonStateError when nobody suitable is there, nobody has started it, or this node has left the cluster
    */
   move(name: SingletonName<any>, address?: string): void {
@@ -157,7 +167,8 @@ export class SingletonRegistry {
       throw new SingletonStateError(`singleton ${typeName}: ${who} could host it`);
     }
     if (retires(view, target)) throw new SingletonStateError(`singleton ${typeName} cannot be moved: ${shutDown}`);
-    this.#node.writeEntry(pinKey(typeName), target.uid);
+    // Said again, it would be newer than what another operator has said meanwhile.
+    if (pinnedUid(view, typeName) !== target.uid) this.#node.writeEntry(pinKey(typeName), target.uid);
   }
 
   /**

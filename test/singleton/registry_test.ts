@@ -95,6 +95,22 @@ describe('start', () => {
     assertEquals(refusal('plain'), 'this node has left the cluster');
   });
 
+  test('a move that is asked for again undoes none that another node was asked for meanwhile', async () => {
+    for (const [repeating, other] of [[1, 2], [2, 1]] as const) {
+      const cluster = new MemoryCluster();
+      await cluster.grow(3);
+      for (const node of cluster.nodes) node.cluster.singleton.start(Plain);
+      const [again, elsewhere] = [cluster.nodes[repeating]!, cluster.nodes[other]!];
+      again.cluster.singleton.move('plain', again.address);
+      await cluster.pass(1_000);
+      again.cluster.singleton.move('plain', again.address);
+      elsewhere.cluster.singleton.move('plain', elsewhere.address);
+      await cluster.pass(1_000);
+      const hosts = cluster.nodes.filter((node) => node.cluster.singleton.find('plain')!.manager.host.epoch > 0);
+      assertEquals(hosts.map(({ address }) => address), [elsewhere.address]);
+    }
+  });
+
   test('R3: bad options are refused at once, each with field, value and rule', async () => {
     const { singleton } = await alone();
     const actor = () => new Plain();
