@@ -8,6 +8,9 @@ export const coreLimits = {
   frameBytes: 1024 * 1024,
   /** A batch of envelopes is sent at the latest when it has grown to this. */
   batchBytes: 64 * 1024,
+  /** Frames of one link with frame integrity, and their bytes, that wait for their check; beyond it the link is closed. */
+  integrityBacklogFrames: 65_536,
+  integrityBacklogBytes: 64 * 1024 * 1024,
   /** CBOR nesting, checked before decoding. */
   depth: 64,
   /** User bytes handed to a socket and not yet sent; above it the user lane waits and only system frames pass. */
@@ -82,9 +85,6 @@ const others = /* @__PURE__ */ (() => ({
   /** Waits between failed dials of one address: the first, and the longest. */
   redialMs: 50,
   redialMaxMs: 1_000,
-  /** Frames of one link with frame integrity, and their bytes, that wait for their check; beyond it the link is closed. */
-  integrityBacklogFrames: 65_536,
-  integrityBacklogBytes: 64 * 1024 * 1024,
   inboundConnections: 1_024,
   tombstones: 10_000,
   /** How long a removed member is remembered; the monotonic clock of each node. */

@@ -67,6 +67,7 @@ export function durationRule(min = 0): Rule {
   );
 }
 
+export const booleanRule: Rule = /* @__PURE__ */ rule('must be true or false', (value) => typeof value === 'boolean');
 export const functionRule: Rule = /* @__PURE__ */ rule('must be a function', (value) => typeof value === 'function');
 export const objectRule: Rule = /* @__PURE__ */ rule(
   'must be an object',
@@ -86,7 +87,7 @@ export const rules = {
       `must be a number from ${min} to ${max}`,
       (value) => typeof value === 'number' && value >= min && value <= max,
     ),
-  boolean: /* @__PURE__ */ rule('must be true or false', (value) => typeof value === 'boolean'),
+  boolean: booleanRule,
   function: functionRule,
   object: objectRule,
   anything: /* @__PURE__ */ rule('may be anything', () => true),

@@ -1,6 +1,7 @@
 /** The options of `Cluster.connect`. */
 import type { Environment, Logger } from '../actor/environment.ts';
 import {
+  booleanRule,
   checkOptions,
   durationRule,
   functionRule,
@@ -38,6 +39,12 @@ export interface ConnectOptions {
   readonly delivery?: DeliveryMode;
   /** PEM text of the authority that signed the nodes' certificates; Bun, Deno and Node only. Default: the runtime's. */
   readonly ca?: string;
+  /**
+   * Asks the node to seal every frame on this connection, for networks where TLS is not wanted: nobody on the path can change,
+   * repeat, drop or invent a frame without ending the connection. It hides nothing. A node with
+   * `ClusterOptions.frameIntegrity` asks for it too. Default false.
+   */
+  readonly frameIntegrity?: boolean;
   /** Default: the console, from `warn` on. */
   readonly logger?: Logger;
   /** Ends the attempt to connect. */
@@ -62,6 +69,7 @@ const optionRules: Rules<ConnectOptions> = {
   overflow: oneOfRule('drop-newest', 'drop-oldest', 'fail-ask'),
   delivery: oneOfRule('at-most-once', 'at-least-once'),
   ca: pem(),
+  frameIntegrity: booleanRule,
   logger: objectRule,
   signal: objectRule,
   runtime: objectRule,

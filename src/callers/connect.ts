@@ -36,7 +36,7 @@ export async function connect(urls: string | readonly string[], options: Connect
   const checked = checkConnect(urls, options);
   const environment = options.environment ?? realEnvironment(options.logger && safeLogger(options.logger));
   const order = shuffled(checked.urls, environment);
-  warnOfPlainText(order, environment);
+  if (options.frameIntegrity !== true) warnOfPlainText(order, environment);
   const dial = options.dial ?? await socketDial(options, environment);
   const caller = new Caller({ environment, urls: order, dial, options: checked.options });
   await connected(caller, order, options, environment);
@@ -46,8 +46,8 @@ export async function connect(urls: string | readonly string[], options: Connect
 async function socketDial(options: ConnectOptions, environment: Environment): Promise<CallerDial> {
   const runtime = options.runtime ?? (await import('./own_dialler.ts')).dialler;
   const token = await importKey(options.token);
-  const { clusterName, ca } = options;
-  return webSocketDial({ runtime, environment, token, clusterName, ca });
+  const { clusterName, ca, frameIntegrity = false } = options;
+  return webSocketDial({ runtime, environment, token, clusterName, ca, frameIntegrity });
 }
 
 function connected(

@@ -2,7 +2,9 @@
 import type { Cancel, Environment } from '../actor/environment.ts';
 import { coreLimits as limits } from '../limits.ts';
 import {
+  asksForSeals,
   callerHello,
+  frameText,
   keyBytes,
   noAddress,
   proofFrame,
@@ -11,7 +13,7 @@ import {
   readProof,
 } from '../transport/caller_handshake.ts';
 import type { DialFailure, Link, LinkClose } from '../transport/contract.ts';
-import { callerPath, callerSubprotocol, nonceBytes } from '../transport/protocol.ts';
+import { callerPath, callerSubprotocol, nonceBytes, sealBytes } from '../transport/protocol.ts';
 import type { Dialler, Socket } from '../transport/runtime.ts';
 
 export interface CallerLinkEvents {
@@ -31,6 +33,8 @@ export interface WebSocketDialOptions {
   /** Undefined: any. */
   readonly clusterName: string | undefined;
   readonly ca: string | undefined;
+  /** Asks the node for it; the node may ask too. */
+  readonly frameIntegrity: boolean;
 }
 
 export function webSocketDial(options: WebSocketDialOptions): CallerDial {
@@ -44,7 +48,7 @@ export function webSocketDial(options: WebSocketDialOptions): CallerDial {
       url,
       subprotocol: callerSubprotocol,
       timeoutMs: limits.dialMs,
-      maxFrameBytes: limits.frameBytes,
+      maxFrameBytes: limits.frameBytes + sealBytes,
       ...(ca === undefined ? {} : { tls: { ca } }),
     }, (outcome) => {
       if ('reason' in outcome) return over ? undefined : events.failed({ ...outcome, code: outcome.reason });
@@ -63,13 +67,13 @@ export function webSocketDial(options: WebSocketDialOptions): CallerDial {
 class Attempt implements Link {
   readonly peer = { address: noAddress, uid: '', clusterName: '', roles: [], runtime: 'node' };
   readonly dialled = true;
-  readonly #socket: Socket;
+  #socket: Socket;
   readonly #options: WebSocketDialOptions;
   readonly #events: CallerLinkEvents;
   readonly #hello: Uint8Array<ArrayBuffer>;
   readonly #deadline: Cancel;
   #state: 'hello' | 'signing' | 'proof' | 'checking' | 'open' | 'over' = 'hello';
-  #expected: Uint8Array<ArrayBuffer> = new Uint8Array();
+  #nodeHello: Uint8Array = new Uint8Array();
   /** Frames that came while the proof was being checked. */
   #early: Uint8Array[] = [];
 
@@ -77,16 +81,24 @@ class Attempt implements Link {
     this.#socket = socket;
     this.#options = options;
     this.#events = events;
-    const { runtime, environment, clusterName = '' } = options;
-    this.#hello = callerHello(runtime.randomBytes(nonceBytes), key, clusterName);
+    const { runtime, environment, clusterName = '', frameIntegrity } = options;
+    this.#hello = callerHello(runtime.randomBytes(nonceBytes), key, clusterName, frameIntegrity);
     this.#deadline = environment.timers.set(limits.handshakeMs, () => this.#fail('deadline', 'no handshake in time'));
-    socket.onMessage = (bytes) => this.#received(bytes);
-    socket.onClose = (close) => this.#closed(close);
+    this.#listenTo(socket);
     socket.send(this.#hello);
   }
 
+  #listenTo(socket: Socket): void {
+    socket.onMessage = (bytes) => this.#received(bytes);
+    socket.onClose = (close) => this.#closed(close);
+  }
+
   send(frame: Uint8Array): void {
-    if (this.#state === 'open' && !this.#socket.send(frame)) this.#socket.close(4500, 'the runtime dropped a frame');
+    if (this.#state === 'open' && !this.#socket.send(frame)) this.#dropped();
+  }
+
+  #dropped(): void {
+    this.#socket.close(4500, 'the runtime dropped a frame');
   }
 
   bufferedBytes(): number {
@@ -127,7 +139,7 @@ class Attempt implements Link {
     if (name.startsWith('!')) return this.#fail('protocol', name.slice(1));
     if (clusterName !== undefined && name !== clusterName) return this.#fail('cluster-name', 'this is another cluster');
     this.#state = 'signing';
-    this.#expected = proofText('node', this.#hello, bytes);
+    this.#nodeHello = bytes;
     const mac = await crypto.subtle.sign('HMAC', token, proofText('caller', this.#hello, bytes));
     if (this.#state !== 'signing') return;
     this.#state = 'proof';
@@ -138,14 +150,23 @@ class Attempt implements Link {
     const mac = readProof(bytes);
     if (mac === undefined) return this.#fail('malformed', 'no proof in its turn');
     this.#state = 'checking';
-    const valid = await crypto.subtle.verify('HMAC', this.#options.token, mac, this.#expected);
+    const { token } = this.#options;
+    const hellos = [this.#hello, this.#nodeHello] as const;
+    const [valid, sealing] = await Promise.all([
+      crypto.subtle.verify('HMAC', token, mac, proofText('node', ...hellos)),
+      asksForSeals(...hellos) ? sealingOf(token, hellos) : undefined,
+    ]);
     if (this.#state !== 'checking') return;
     if (!valid) return this.#fail('token', 'the node does not know the token');
+    const sealed = sealing?.(this.#socket, () => this.#dropped());
+    if (sealed !== undefined) this.#listenTo(this.#socket = sealed);
     this.#state = 'open';
     this.#deadline();
     this.#events.opened(this);
-    for (const early of this.#early) this.#received(early);
-    this.#early = [];
+    for (const early of this.#early.splice(0)) {
+      if (sealed === undefined) this.#received(early);
+      else sealed.received(early);
+    }
   }
 
   #fail(code: string, detail: string): void {
@@ -167,6 +188,15 @@ class Attempt implements Link {
     if (refusal !== null) this.#events.failed({ reason: 'rejected', code: refusal[1]!, detail: refusal[2]! });
     else this.#events.failed({ reason: 'reset', code: 'closed', detail: `closed in the handshake (${code} ${text})` });
   }
+}
+
+type Hellos = readonly [fromCaller: Uint8Array, fromNode: Uint8Array];
+
+/** Loaded when it is needed: few callers have frame integrity. */
+async function sealingOf(token: CryptoKey, hellos: Hellos) {
+  const { frameKeysFrom, SealedSocket } = await import('./sealing.ts');
+  const keys = await frameKeysFrom(token, { out: frameText('caller', ...hellos), in: frameText('node', ...hellos) });
+  return (socket: Socket, dropped: () => void) => new SealedSocket(socket, keys, dropped);
 }
 
 /** The WebSocket address of a node's callers for what the user wrote; undefined for what is none. */

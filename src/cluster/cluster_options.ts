@@ -64,8 +64,8 @@ export interface ClusterSettings {
   /** Allows addresses that other machines can reach without a secret: anyone may then join. Default false. */
   readonly insecure?: boolean;
   /**
-   * For networks without TLS: a keyed checksum and a number on every frame between nodes, so that nobody on the path can
-   * change, drop, repeat or invent one. A link has it when either of its nodes asks, and nobody in between can switch it off.
+   * For networks without TLS: a keyed checksum and a number on every frame of nodes and callers, so that nobody on the path
+   * can change, drop, repeat or invent one. A link has it when either side asks, and nobody in between can switch it off.
    * Needs a secret; refused together with `tls`, which does this and hides the content too. Default false.
    */
   readonly frameIntegrity?: boolean;

@@ -30,7 +30,8 @@ export async function callerGate(
   // Another transport than that of WebSockets takes callers by itself, or none.
   if (grants.length === 0 || runtime === undefined || options.transport !== undefined) return undefined;
   const keys = await TokenKeys.import(grants.map(({ tokens }) => tokens));
-  return new CallerGate({ runtime, environment: system.environment, clusterName: options.name, keys });
+  const { name: clusterName, frameIntegrity } = options;
+  return new CallerGate({ runtime, environment: system.environment, clusterName, keys, frameIntegrity });
 }
 
 export class CallerService {
@@ -70,12 +71,14 @@ export class CallerService {
       });
     }
     if (this.#gate === undefined) return;
-    const { pending, refused, evicted, failed } = this.#gate.counters;
+    const { pending, refused, evicted, failed, forged } = this.#gate.counters;
     yield gauge('singlet_caller_handshakes', 'Callers that have not proved a token yet.', pending);
     const help = 'Connections of would-be callers that came to nothing, by why.';
     for (const [why, value] of Object.entries({ refused, evicted, failed })) {
       yield counter('singlet_caller_connections_refused_total', help, value, { why });
     }
+    const forgedHelp = 'Connections of callers ended by a frame whose seal did not fit (frame integrity).';
+    yield counter('singlet_caller_forged_frames_total', forgedHelp, forged);
   }
 }
 

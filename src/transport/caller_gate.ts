@@ -11,6 +11,7 @@ import { rejectCloseCodes } from './handshake.ts';
 import { callerPath, callerSubprotocol, nonceBytes } from './protocol.ts';
 import { RefusalLog } from './refusal_log.ts';
 import type { Runtime, Socket, UpgradeEndpoint } from './runtime.ts';
+import { brokenSealCode } from './sealed_socket.ts';
 import { Session } from './session.ts';
 import type { TokenKeys } from './token_keys.ts';
 
@@ -19,6 +20,8 @@ export interface CallerGateOptions {
   readonly environment: Environment;
   readonly clusterName: string;
   readonly keys: TokenKeys;
+  /** Asks callers for frame integrity. Default false. */
+  readonly frameIntegrity?: boolean;
 }
 
 /** For the metrics. */
@@ -32,10 +35,12 @@ export interface CallerGateCounters {
   evicted: number;
   /** Handshakes without success. */
   failed: number;
+  /** Connections ended by a frame whose seal did not fit. */
+  forged: number;
 }
 
 export class CallerGate {
-  readonly counters: CallerGateCounters = { connected: 0, pending: 0, refused: 0, evicted: 0, failed: 0 };
+  readonly counters: CallerGateCounters = { connected: 0, pending: 0, refused: 0, evicted: 0, failed: 0, forged: 0 };
   readonly endpoint: UpgradeEndpoint;
   readonly #options: CallerGateOptions;
   readonly #refusals: RefusalLog;
@@ -75,8 +80,8 @@ export class CallerGate {
     const unready = this.#events === undefined ? 'this node takes no callers now' : this.#events.unready();
     if (unready !== undefined) return refuse(socket, 'not-ready', unready);
     if (this.#pending.size >= limits.callerHandshakes) this.#evict();
-    const { runtime, environment, clusterName, keys } = this.#options;
-    const handshake = callerResponder(clusterName, runtime.randomBytes(nonceBytes));
+    const { runtime, environment, clusterName, keys, frameIntegrity } = this.#options;
+    const handshake = callerResponder(clusterName, runtime.randomBytes(nonceBytes), frameIntegrity);
     const proof = keys.proof();
     const session: Session = new Session(socket, handshake, proof, environment, {
       established: (_session, link) => this.#established(session, link, proof.owner, remote),
@@ -86,6 +91,7 @@ export class CallerGate {
       },
       frame: (link, bytes) => this.#events?.frame(link, bytes),
       closed: (link, close) => {
+        if (close.code === brokenSealCode) this.counters.forged += 1;
         if (!this.#sessions.delete(link)) return;
         this.counters.connected = this.#sessions.size;
         this.#events?.closed(link, close);

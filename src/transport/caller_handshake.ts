@@ -7,12 +7,16 @@
  *     proof                                 →
  *                                           ←    proof, and the link is open
  *
+ * Each hello has a second tag, which asks for frame integrity. When either side asks, every frame after the proofs is sealed,
+ * see `sealed_socket.ts`, with keys from the token and both hellos. The tags are in both proofs, so nobody in between can
+ * switch it off.
+ *
  * The scheme is that of `handshake.ts`, with formats and labels of its own, so that no proof means anything there. A hello
  * is `tag, protocol u16, nonce 32` (and `key 16` from a caller), then the cluster's name in UTF-8; a caller that takes any
  * cluster leaves it empty. A proof is `tag, MAC 32`.
  */
 import { coreLimits as limits } from '../limits.ts';
-import type { HandshakeEffect, HandshakeEvent, HandshakeMachine, RejectCode } from './handshake.ts';
+import type { HandshakeEffect, HandshakeEvent, HandshakeMachine, RejectCode, Transcript } from './handshake.ts';
 import { helloTags, macBytes, nonceBytes, protocolVersion } from './protocol.ts';
 import { noSecret } from './secret_keys.ts';
 
@@ -23,15 +27,22 @@ export const noAddress = 'outside:0';
 
 type Bytes = Uint8Array<ArrayBuffer>;
 
+export type CallerSide = 'caller' | 'node';
+
 const headBytes = 3 + nonceBytes;
 const longestName = limits.typeNameChars * 4;
 
-export function callerHello(nonce: Uint8Array, key: Uint8Array, clusterName: string): Bytes {
-  return hello(helloTags.caller, [nonce, key], clusterName);
+export function callerHello(nonce: Uint8Array, key: Uint8Array, clusterName: string, sealing = false): Bytes {
+  return hello(sealing ? helloTags.sealingCaller : helloTags.caller, [nonce, key], clusterName);
 }
 
-function nodeHello(nonce: Uint8Array, clusterName: string): Bytes {
-  return hello(helloTags.node, [nonce], clusterName);
+function nodeHello(nonce: Uint8Array, clusterName: string, sealing: boolean): Bytes {
+  return hello(sealing ? helloTags.sealingNode : helloTags.node, [nonce], clusterName);
+}
+
+/** Frames after these hellos are sealed. */
+export function asksForSeals(fromCaller: Uint8Array, fromNode: Uint8Array): boolean {
+  return fromCaller[0] === helloTags.sealingCaller || fromNode[0] === helloTags.sealingNode;
 }
 
 function hello(tag: number, parts: readonly Uint8Array[], clusterName: string): Bytes {
@@ -40,12 +51,12 @@ function hello(tag: number, parts: readonly Uint8Array[], clusterName: string): 
 
 /** The cluster's name in a node's hello; a text that starts with `!` says what is wrong with it. */
 export function readNodeHello(bytes: Uint8Array): string {
-  const problem = helloProblem(bytes, helloTags.node, headBytes);
+  const problem = helloProblem(bytes, [helloTags.node, helloTags.sealingNode], headBytes);
   return problem === undefined ? new TextDecoder().decode(bytes.subarray(headBytes)) : `!${problem}`;
 }
 
-function helloProblem(bytes: Uint8Array, tag: number, head: number): string | undefined {
-  if (bytes[0] !== tag || bytes.length < head || bytes.length > head + longestName) return 'no hello';
+function helloProblem(bytes: Uint8Array, tags: readonly number[], head: number): string | undefined {
+  if (!tags.includes(bytes[0]!) || bytes.length < head || bytes.length > head + longestName) return 'no hello';
   const protocol = bytes[1]! * 256 + bytes[2]!;
   return protocol === protocolVersion ? undefined : `protocol ${protocol} in the place of ${protocolVersion}`;
 }
@@ -60,8 +71,17 @@ export function readProof(bytes: Uint8Array): Bytes | undefined {
 }
 
 /** What a side's MAC is over: its role, and both hellos as they were on the wire. */
-export function proofText(side: 'caller' | 'node', fromCaller: Uint8Array, fromNode: Uint8Array): Bytes {
-  const label = encoded(`singlet caller handshake ${protocolVersion} ${side}\0`);
+export function proofText(side: CallerSide, fromCaller: Uint8Array, fromNode: Uint8Array): Bytes {
+  return textOf('handshake', side, fromCaller, fromNode);
+}
+
+/** What the key of the frames that a side sends is made from. */
+export function frameText(side: CallerSide, fromCaller: Uint8Array, fromNode: Uint8Array): Bytes {
+  return textOf('frames', side, fromCaller, fromNode);
+}
+
+function textOf(purpose: string, side: CallerSide, fromCaller: Uint8Array, fromNode: Uint8Array): Bytes {
+  const label = encoded(`singlet caller ${purpose} ${protocolVersion} ${side}\0`);
   const length = Uint8Array.of(fromCaller.length >> 8, fromCaller.length & 255);
   return joined([label, length, fromCaller, fromNode]);
 }
@@ -82,18 +102,27 @@ function joined(parts: readonly Uint8Array[]): Bytes {
 
 type State =
   | { readonly kind: 'hello' }
-  | { readonly kind: 'proof' | 'verifying' | 'signing'; readonly key: string; readonly texts: Texts }
+  | { readonly kind: 'proof' | 'verifying' | 'deriving' | 'signing'; readonly key: string; readonly texts: Texts }
   | { readonly kind: 'ended' };
 
 interface Texts {
   readonly caller: Bytes;
   readonly node: Bytes;
+  /** With frame integrity: what the keys are made from. */
+  readonly frames: Transcript | undefined;
+}
+
+function textsOf(fromCaller: Uint8Array, own: Bytes): Texts {
+  const [caller, node] = [proofText('caller', fromCaller, own), proofText('node', fromCaller, own)];
+  if (!asksForSeals(fromCaller, own)) return { caller, node, frames: undefined };
+  const [initiator, responder] = [frameText('caller', fromCaller, own), frameText('node', fromCaller, own)];
+  return { caller, node, frames: { initiator, responder, hellos: [fromCaller, own] } };
 }
 
 /** The node's side, for the shell in `session.ts`. */
-export function callerResponder(clusterName: string, nonce: Uint8Array): HandshakeMachine {
+export function callerResponder(clusterName: string, nonce: Uint8Array, sealing = false): HandshakeMachine {
   let state: State = { kind: 'hello' };
-  const own = nodeHello(nonce, clusterName);
+  const own = nodeHello(nonce, clusterName, sealing);
   const step = (next: State, ...effects: HandshakeEffect[]): readonly HandshakeEffect[] => {
     state = next;
     return effects;
@@ -101,15 +130,14 @@ export function callerResponder(clusterName: string, nonce: Uint8Array): Handsha
   const reject = (code: RejectCode, detail: string) => step({ kind: 'ended' }, { kind: 'reject', code, detail });
   const onHello = (bytes: Uint8Array) => {
     const head = headBytes + keyBytes;
-    const problem = helloProblem(bytes, helloTags.caller, head);
+    const problem = helloProblem(bytes, [helloTags.caller, helloTags.sealingCaller], head);
     if (problem !== undefined) return reject(problem === 'no hello' ? 'malformed' : 'protocol', problem);
     const wanted = new TextDecoder().decode(bytes.subarray(head));
     if (wanted !== '' && wanted !== clusterName) {
       return reject('cluster-name', `this is cluster '${clusterName.slice(0, 40)}'`);
     }
     const key = Array.from(bytes.subarray(headBytes, head), (byte) => byte.toString(16).padStart(2, '0')).join('');
-    const texts = { caller: proofText('caller', bytes, own), node: proofText('node', bytes, own) };
-    return step({ kind: 'proof', key, texts }, { kind: 'send', bytes: own });
+    return step({ kind: 'proof', key, texts: textsOf(bytes, own) }, { kind: 'send', bytes: own });
   };
   const onFrame = (bytes: Uint8Array) => {
     if (state.kind === 'hello') return onHello(bytes);
@@ -120,6 +148,12 @@ export function callerResponder(clusterName: string, nonce: Uint8Array): Handsha
   const onVerified = (secret: number) => {
     if (state.kind !== 'verifying') return [];
     if (secret === noSecret) return reject('token', 'the token is not one that this node accepts');
+    const { frames } = state.texts;
+    if (frames === undefined) return onTrusted();
+    return step({ ...state, kind: 'deriving' }, { kind: 'derive', secret, messages: frames });
+  };
+  const onTrusted = () => {
+    if (state.kind !== 'verifying' && state.kind !== 'deriving') return [];
     return step({ ...state, kind: 'signing' }, { kind: 'sign', message: state.texts.node });
   };
   const onSigned = (mac: Uint8Array) => {
@@ -141,7 +175,7 @@ export function callerResponder(clusterName: string, nonce: Uint8Array): Handsha
         case 'signed':
           return onSigned(event.mac);
         case 'derived':
-          return [];
+          return onTrusted();
         case 'deadline':
           return reject('deadline', 'the handshake took too long');
         default:

@@ -6,8 +6,14 @@ export const protocolVersion = 1;
 export const nonceBytes = 32;
 export const macBytes = 32;
 
-/** First byte of a frame of the callers' handshake; those of the nodes' have 1 and 2. */
-export const helloTags = { proof: 2, caller: 3, node: 4 } as const;
+/** With frame integrity: what each frame is longer by. */
+export const sealBytes = 16;
+
+/**
+ * First byte of a frame of the callers' handshake; those of the nodes' have 1 and 2. The `sealing` ones are hellos that ask
+ * for frame integrity.
+ */
+export const helloTags = { proof: 2, caller: 3, node: 4, sealingCaller: 5, sealingNode: 6 } as const;
 
 /** Where callers connect. */
 export const callerPath = '/cluster/callers';

@@ -9,22 +9,14 @@
  * The HMAC of the platform works in the background; frames keep their order on both sides all the same.
  */
 import { RingQueue } from '../actor/ring_queue.ts';
-import { limits } from '../limits.ts';
+import { coreLimits as limits } from '../limits.ts';
 import type { LinkClose } from './contract.ts';
+import type { FrameKeys } from './frame_keys.ts';
+import { sealBytes } from './protocol.ts';
 import type { Socket } from './runtime.ts';
-
-/** What each frame is longer by. */
-export const sealBytes = 16;
 
 /** Tells the peer that a frame did not fit: a loss on both sides. */
 export const brokenSealCode = 4502;
-
-export interface FrameKeys {
-  /** `frame` and its seal, in memory of its own. */
-  seal(frame: Uint8Array, number: number): Promise<Uint8Array>;
-  /** The frame in `sealed`, or undefined when it is not the one that was sent as `number`. */
-  open(sealed: Uint8Array, number: number): Promise<Uint8Array | undefined>;
-}
 
 interface Job {
   readonly bytes: number;

@@ -2,6 +2,7 @@
 import type { Cancel, Environment } from '../actor/environment.ts';
 import { limits } from '../limits.ts';
 import type { DialFailure, Link, LinkClose, PeerIdentity } from './contract.ts';
+import type { FrameKeys } from './frame_keys.ts';
 import {
   type HandshakeEffect,
   type HandshakeEvent,
@@ -10,7 +11,7 @@ import {
   rejectCodeOf,
 } from './handshake.ts';
 import type { Socket } from './runtime.ts';
-import { brokenSealCode, type FrameKeys, SealedSocket } from './sealed_socket.ts';
+import { brokenSealCode, SealedSocket } from './sealed_socket.ts';
 import { noSecret, type SecretKeys } from './secret_keys.ts';
 
 /** Frames and bytes that may wait behind a proof that is still being checked. */

@@ -1,4 +1,5 @@
 /** The tokens of callers as HMAC keys: a handshake is checked against all of them, and remembers whose one was right. */
+import { type FrameKeys, frameKeysFrom, type FrameMessages } from './frame_keys.ts';
 import { importKey, type SecretKeys } from './secret_keys.ts';
 
 interface TokenKey {
@@ -51,8 +52,10 @@ export class TokenProof implements SecretKeys {
     this.#proven = this.#keys[index];
     return index;
   }
-  /** Only links between nodes are sealed. */
-  frameKeys(): Promise<never> {
-    return Promise.reject(new Error('the frames of callers are not sealed'));
+
+  /** From the token that has been proved. */
+  async frameKeys(_token: number, messages: FrameMessages): Promise<FrameKeys> {
+    if (this.#proven === undefined) throw new Error('nothing has been proved yet');
+    return await frameKeysFrom(this.#proven.key, messages);
   }
 }

@@ -16,11 +16,12 @@ import type {
   TransportEvents,
 } from './contract.ts';
 import { nodeHandshake, rejectCloseCodes } from './handshake.ts';
-import { nonceBytes, protocolVersion, type Side } from './hello.ts';
+import type { Side } from './hello.ts';
 import { RefusalLog } from './refusal_log.ts';
 import type { ClientTls, Listener, Socket, TlsOptions } from './runtime.ts';
 import { importSecret, type SecretKeys } from './secret_keys.ts';
-import { brokenSealCode, sealBytes } from './sealed_socket.ts';
+import { nonceBytes, protocolVersion, sealBytes } from './protocol.ts';
+import { brokenSealCode } from './sealed_socket.ts';
 import { querySeed, seedPath, seedUrl } from './seed_query.ts';
 import { Session, type SessionOwner } from './session.ts';
 import {

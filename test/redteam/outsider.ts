@@ -164,7 +164,20 @@ export async function reflected(port: number): Promise<void> {
 }
 
 /** A TCP proxy that hands everything on, and changes the last byte of what comes from the node while it is told to. */
-export async function proxyTo(target: number, tamper: { on: boolean }, heard: (bytes: Uint8Array) => void = () => {}) {
+/** Whose bytes somebody on the path changes: those of the side that is dialled, and of the one that dials. */
+export interface Tampering {
+  on: boolean;
+  onWayUp?: boolean;
+}
+
+/** Each piece with its last byte changed. */
+function changed(data: Uint8Array): Uint8Array {
+  const copy = Uint8Array.from(data);
+  if (copy.length > 0) copy[copy.length - 1]! ^= 1;
+  return copy;
+}
+
+export async function proxyTo(target: number, tamper: Tampering, heard: (bytes: Uint8Array) => void = () => {}) {
   const sockets: TcpSocket[] = [];
   const server = createServer((near) => {
     const far = connect({ host: '127.0.0.1', port: target });
@@ -174,15 +187,9 @@ export async function proxyTo(target: number, tamper: { on: boolean }, heard: (b
     far.on('close', () => near.destroy());
     near.on('data', (data: Uint8Array) => {
       heard(Uint8Array.from(data));
-      far.write(data);
+      far.write(tamper.onWayUp === true ? changed(data) : data);
     });
-    far.on('data', (data: Uint8Array) => {
-      const copy = Uint8Array.from(data);
-      if (tamper.on && copy.length > 0) {
-        copy[copy.length - 1]! ^= 1;
-      }
-      near.write(copy);
-    });
+    far.on('data', (data: Uint8Array) => void near.write(tamper.on ? changed(data) : data));
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;

@@ -2,8 +2,9 @@ import { describe, test } from 'node:test';
 import { assert, assertEquals, assertFalse, assertStringIncludes } from '@std/assert';
 import { limits } from '../../src/limits.ts';
 import { CallerGate } from '../../src/transport/caller_gate.ts';
-import { callerHello, proofFrame, proofText } from '../../src/transport/caller_handshake.ts';
+import { callerHello, frameText, proofFrame, proofText } from '../../src/transport/caller_handshake.ts';
 import type { Link } from '../../src/transport/contract.ts';
+import { frameKeysFrom } from '../../src/transport/frame_keys.ts';
 import type { Socket } from '../../src/transport/runtime.ts';
 import { importKey } from '../../src/transport/secret_keys.ts';
 import { isToken } from '../../src/transport/token.ts';
@@ -33,7 +34,12 @@ class FakeSocket implements Socket {
 }
 
 async function gateWith(
-  { unready, full = false, timerScale = 1 }: { unready?: string; full?: boolean; timerScale?: number } = {},
+  { unready, full = false, timerScale = 1, frameIntegrity = false }: {
+    unready?: string;
+    full?: boolean;
+    timerScale?: number;
+    frameIntegrity?: boolean;
+  } = {},
 ) {
   const environment = localEnvironment(timerScale);
   const gate = new CallerGate({
@@ -41,6 +47,7 @@ async function gateWith(
     environment,
     clusterName: 'shop',
     keys: await TokenKeys.import(tokens),
+    frameIntegrity,
   });
   const accepted: { link: Link; owner: number }[] = [];
   const frames: Uint8Array[] = [];
@@ -70,8 +77,8 @@ async function proof(token: string, text: Uint8Array<ArrayBuffer>): Promise<Uint
   return proofFrame(new Uint8Array(await crypto.subtle.sign('HMAC', await importKey(token), text)));
 }
 
-async function prove(socket: FakeSocket, token: string, cluster = ''): Promise<Uint8Array<ArrayBuffer>> {
-  const hello = callerHello(nonce(), key, cluster);
+async function prove(socket: FakeSocket, token: string, cluster = '', seals = false): Promise<Uint8Array<ArrayBuffer>> {
+  const hello = callerHello(nonce(), key, cluster, seals);
   socket.onMessage(hello);
   const answer = socket.sent[0]!;
   if (answer !== undefined) socket.onMessage(await proof(token, proofText('caller', hello, answer)));
@@ -103,6 +110,48 @@ describe('the gate of callers', () => {
       await until('closed', () => closed() === 1);
       assertEquals(gate.counters.connected, 0);
     }
+  });
+
+  for (const [callerAsks, nodeAsks] of [[true, false], [false, true], [true, true], [false, false]] as const) {
+    const who = callerAsks ? nodeAsks ? 'both ask' : 'the caller asks' : nodeAsks ? 'the node asks' : 'nobody asks';
+    const what = callerAsks || nodeAsks ? 'are sealed' : 'are not sealed';
+    test(`frame integrity: where ${who} for it, frames ${what}`, async () => {
+      const { accepted, knock, frames, gate } = await gateWith({ frameIntegrity: nodeAsks });
+      const socket = knock();
+      const token = 'first-token-of-a';
+      const hello = await prove(socket, token, '', callerAsks);
+      await until('accepted', () => accepted.length === 1);
+      const [answer] = socket.sent;
+      const keys = await frameKeysFrom(await importKey(token), {
+        out: frameText('caller', hello, answer!),
+        in: frameText('node', hello, answer!),
+      });
+      const frame = Uint8Array.of(9, 8);
+      accepted[0]!.link.send(frame);
+      await until('sent', () => socket.sent.length === 3);
+      const sealed = callerAsks || nodeAsks;
+      assertEquals(sealed ? await keys.open(socket.sent[2]!, 0) : socket.sent[2], frame);
+      socket.onMessage(sealed ? await keys.seal(frame, 0) : frame);
+      await until('heard', () => frames.length === 1);
+      assertEquals(frames[0], frame);
+      // The first again, as somebody on the path would repeat it.
+      socket.onMessage(sealed ? await keys.seal(frame, 0) : frame);
+      await until('judged', () => frames.length === 2 || socket.closed !== undefined);
+      assertEquals([frames.length, socket.closed?.code], sealed ? [1, 4502] : [2, undefined]);
+      await until('counted', () => gate.counters.forged === (sealed ? 1 : 0));
+    });
+  }
+
+  test('frame integrity: a hello whose wish was taken out on the way proves nothing', async () => {
+    const { knock, accepted } = await gateWith();
+    const socket = knock();
+    const hello = callerHello(nonce(), key, '', true);
+    const weakened = Uint8Array.from(hello);
+    weakened[0] = callerHello(nonce(), key, '')[0]!;
+    socket.onMessage(weakened);
+    socket.onMessage(await proof('first-token-of-a', proofText('caller', hello, socket.sent[0]!)));
+    await until('refused', () => socket.closed !== undefined);
+    assertEquals([socket.closed?.code, accepted.length], [4407, 0]);
   });
 
   test('a wrong token, a replayed proof, a reflected one and one for nodes prove nothing', async () => {

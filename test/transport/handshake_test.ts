@@ -10,7 +10,7 @@ import {
   stepHandshake,
 } from '../../src/transport/handshake.ts';
 import { encodeHello, encodeProof, type Hello } from '../../src/transport/hello.ts';
-import type { FrameKeys } from '../../src/transport/sealed_socket.ts';
+import type { FrameKeys } from '../../src/transport/frame_keys.ts';
 import { importSecret, type Secret } from '../../src/transport/secret_keys.ts';
 
 function hello(side: Hello['side'], change: Partial<Hello> = {}): Hello {

@@ -3,7 +3,9 @@ import { assert, assertEquals } from '@std/assert';
 import { limits } from '../../src/limits.ts';
 import type { LinkClose } from '../../src/transport/contract.ts';
 import type { Socket } from '../../src/transport/runtime.ts';
-import { brokenSealCode, type FrameKeys, sealBytes, SealedSocket } from '../../src/transport/sealed_socket.ts';
+import type { FrameKeys } from '../../src/transport/frame_keys.ts';
+import { sealBytes } from '../../src/transport/protocol.ts';
+import { brokenSealCode, SealedSocket } from '../../src/transport/sealed_socket.ts';
 import { importSecret } from '../../src/transport/secret_keys.ts';
 import { until } from './local_environment.ts';
 
