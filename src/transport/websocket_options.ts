@@ -4,7 +4,7 @@ import { formatAddress, isHost, isLoopbackHost, isWildcardHost } from './address
 import type { SeedAnswer } from './contract.ts';
 import { TransportOptionsError } from './errors.ts';
 import { helloProblem } from './hello.ts';
-import type { Runtime, TlsOptions, UpgradeEndpoint } from './runtime.ts';
+import type { ClientTls, Runtime, TlsOptions, UpgradeEndpoint } from './runtime.ts';
 import type { Secret } from './secret_keys.ts';
 
 export type FetchHandler = (request: Request) => Response | Promise<Response>;
@@ -144,4 +144,9 @@ function checkTls(tls: TlsOptions, runtime: Runtime): void {
     const rule = 'is not possible on Deno, whose listener cannot ask for certificates; run all nodes on Bun or Node';
     throw new TransportOptionsError('tls.clientCertificates', true, rule);
   }
+}
+
+/** What a node that dials shows and trusts. */
+export function clientTls({ ca, cert, key, clientCertificates }: TlsOptions): ClientTls {
+  return { ...(ca === undefined ? {} : { ca }), ...(clientCertificates === true ? { cert, key } : {}) };
 }

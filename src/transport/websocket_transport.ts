@@ -18,7 +18,7 @@ import type {
 import { nodeHandshake, rejectCloseCodes } from './handshake.ts';
 import type { Side } from './hello.ts';
 import { RefusalLog } from './refusal_log.ts';
-import type { ClientTls, Listener, Socket, TlsOptions } from './runtime.ts';
+import type { Listener, Socket } from './runtime.ts';
 import { importSecret, type SecretKeys } from './secret_keys.ts';
 import { nonceBytes, protocolVersion, sealBytes } from './protocol.ts';
 import { brokenSealCode } from './sealed_socket.ts';
@@ -27,6 +27,7 @@ import { Session, type SessionOwner } from './session.ts';
 import {
   type CheckedOptions,
   checkOptions,
+  clientTls,
   dialledHost,
   type FetchHandler,
   isLoopbackOrigin,
@@ -310,10 +311,6 @@ export class WebSocketTransport implements Transport {
 
 const stopped: DialFailure = { reason: 'other', code: 'stopped', detail: 'this node has stopped' };
 const notStarted: DialFailure = { reason: 'other', code: 'not-started', detail: 'this node has not started yet' };
-
-function clientTls({ ca, cert, key, clientCertificates }: TlsOptions): ClientTls {
-  return { ...(ca === undefined ? {} : { ca }), ...(clientCertificates === true ? { cert, key } : {}) };
-}
 
 function portOf(url: URL): number {
   if (url.port !== '') return Number(url.port);
