@@ -18,6 +18,8 @@ export const fastPaths = {
   largeFrames: true,
   /** Senders travel as path and incarnation, not as whole refs. */
   shortSenders: true,
+  /** Hash, order and ring of the members are carried over where a few of them change. */
+  carriedIndex: true,
 };
 
 export type FastPath = keyof typeof fastPaths;

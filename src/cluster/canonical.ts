@@ -55,6 +55,11 @@ export function addHashes(a: Hash, b: Hash): Hash {
   return [(a[0] + b[0]) | 0, (a[1] + b[1]) | 0];
 }
 
+/** What `addHashes` of the result and `b` gives again. */
+export function subtractHash(a: Hash, b: Hash): Hash {
+  return [(a[0] - b[0]) | 0, (a[1] - b[1]) | 0];
+}
+
 export function hashDigits(hash: Hash): string {
   return (hash[0] >>> 0).toString(16).padStart(8, '0') + (hash[1] >>> 0).toString(16).padStart(8, '0');
 }

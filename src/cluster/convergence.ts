@@ -1,6 +1,6 @@
 /** Who leads, who must have seen a state before it counts, and whether anybody is unreachable. Pure questions to a gossip state. */
 import type { GossipState, MemberRecord } from './gossip_state.ts';
-import { compareAge } from './member.ts';
+import { indexOf } from './record_index.ts';
 import { isActive } from './transitions.ts';
 
 /**
@@ -8,12 +8,9 @@ import { isActive } from './transitions.ts';
  * goes away as a whole still gets on. Reachability plays no part: a flicker never moves the lead.
  */
 export function leaderOf(records: ReadonlyMap<string, MemberRecord>): MemberRecord | undefined {
+  const members = byAge(records);
   for (const status of ['up', 'leaving', 'exiting', 'joining'] as const) {
-    let oldest: MemberRecord | undefined;
-    for (const record of records.values()) {
-      if (record.status !== status) continue;
-      if (oldest === undefined || compareAge(record, oldest) < 0) oldest = record;
-    }
+    const oldest = members.find((record) => record.status === status);
     if (oldest !== undefined) return oldest;
   }
   return undefined;
@@ -21,11 +18,16 @@ export function leaderOf(records: ReadonlyMap<string, MemberRecord>): MemberReco
 
 /** Every member that is not down has seen this state: joining and unreachable ones included (rule 3). */
 export function isConverged(state: GossipState, seen: ReadonlySet<string>): boolean {
-  for (const record of state.records.values()) {
-    if (isActive(record.status) && !seen.has(record.uid)) return false;
-  }
-  return true;
+  const { ring } = indexOf(state.records);
+  const known = answers.get(seen);
+  if (known?.ring === ring) return known.converged;
+  const converged = ring.every((uid) => seen.has(uid));
+  answers.set(seen, { ring, converged });
+  return converged;
 }
+
+/** The last answer for each set: it is asked for after every event. */
+const answers = new WeakMap<ReadonlySet<string>, { readonly ring: readonly string[]; readonly converged: boolean }>();
 
 /** Does any member that is not down report another such member? Strict: one claim is enough to stop numbering (rule 3). */
 export function anyUnreachable(state: GossipState): boolean {
@@ -53,6 +55,6 @@ export function isActiveUid(state: GossipState, uid: string): boolean {
 }
 
 /** In age order. */
-export function byAge(records: ReadonlyMap<string, MemberRecord>): MemberRecord[] {
-  return [...records.values()].sort(compareAge);
+export function byAge(records: ReadonlyMap<string, MemberRecord>): readonly MemberRecord[] {
+  return indexOf(records).byAge;
 }

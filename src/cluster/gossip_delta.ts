@@ -11,7 +11,9 @@ import type { ClusterEntry } from './member.ts';
 /** What `now` has and `before` has not. Objects that are the same are taken for unchanged. */
 export function deltaOf(before: GossipState, now: GossipState): GossipState {
   const records = new Map<string, MemberRecord>();
-  for (const [uid, record] of now.records) if (before.records.get(uid) !== record) records.set(uid, record);
+  if (now.records !== before.records) {
+    for (const [uid, record] of now.records) if (before.records.get(uid) !== record) records.set(uid, record);
+  }
   const reachability = new Map<string, ReadonlyMap<string, Observation>>();
   for (const [observer, row] of now.reachability) {
     const known = before.reachability.get(observer);
@@ -27,9 +29,13 @@ export function deltaOf(before: GossipState, now: GossipState): GossipState {
     }
   }
   const entries = new Map<string, ClusterEntry>();
-  for (const [key, entry] of now.entries) if (before.entries.get(key) !== entry) entries.set(key, entry);
+  if (now.entries !== before.entries) {
+    for (const [key, entry] of now.entries) if (before.entries.get(key) !== entry) entries.set(key, entry);
+  }
   const tombstones = new Map<string, Tombstone>();
-  for (const [uid, tombstone] of now.tombstones) if (!before.tombstones.has(uid)) tombstones.set(uid, tombstone);
+  if (now.tombstones !== before.tombstones) {
+    for (const [uid, tombstone] of now.tombstones) if (!before.tombstones.has(uid)) tombstones.set(uid, tombstone);
+  }
   return { ...now, records, reachability, entries, tombstones };
 }
 

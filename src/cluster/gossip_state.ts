@@ -6,6 +6,7 @@
 import type { Address } from '../transport/contract.ts';
 import { addHashes, canonicalText, type Hash, hashDigits, hashText } from './canonical.ts';
 import type { ClusterEntry, HostingClaim, MemberStatus, StartedRecord } from './member.ts';
+import { carryIndex, indexOf, selfText } from './record_index.ts';
 import { sameSelf } from './same_record.ts';
 import { laterStatus } from './transitions.ts';
 
@@ -53,6 +54,8 @@ export interface GossipState {
   readonly tombstones: ReadonlyMap<string, Tombstone>;
 }
 
+const nobody: ReadonlyMap<string, MemberRecord> = new Map();
+
 export function emptyGossip(clusterId: string, formedAt: number): GossipState {
   return {
     clusterId,
@@ -71,7 +74,7 @@ export function emptyGossip(clusterId: string, formedAt: number): GossipState {
  */
 export function mergeGossip(a: GossipState, b: GossipState, maxTombstones: number): GossipState {
   const tombstones = mergeTombstones(a.tombstones, b.tombstones, maxTombstones);
-  const records = mergeRecords(a.records, b.records, tombstones);
+  const records = mergeRecords(a, b, tombstones);
   const reachability = mergeReachability(a.reachability, b.reachability, records);
   const entries = mergeEntries(a.entries, b.entries);
   const formedAt = Math.min(a.formedAt, b.formedAt);
@@ -83,23 +86,34 @@ export function mergeGossip(a: GossipState, b: GossipState, maxTombstones: numbe
   return { clusterId: a.clusterId, formedAt, lastNumber, records, reachability, entries, tombstones };
 }
 
+/** Records among which none is of these tombstones. */
+const apart = new WeakMap<ReadonlyMap<string, MemberRecord>, ReadonlyMap<string, Tombstone>>();
+
+/** `a` is a state, and `tombstones` are its own and those of `b`. */
 function mergeRecords(
-  a: ReadonlyMap<string, MemberRecord>,
-  b: ReadonlyMap<string, MemberRecord>,
+  { records, tombstones: before }: GossipState,
+  b: GossipState,
   tombstones: ReadonlyMap<string, Tombstone>,
 ): ReadonlyMap<string, MemberRecord> {
-  const records = new Map<string, MemberRecord>();
-  for (const [uid, record] of a) if (!tombstones.has(uid)) records.set(uid, record);
-  let same = records.size === a.size;
-  for (const [uid, record] of b) {
+  let merged: Map<string, MemberRecord> | undefined;
+  const changed: string[] = [];
+  const gone = apart.get(records) !== before ? records : tombstones === before ? nobody : b.tombstones;
+  for (const uid of gone.keys()) {
+    if (!records.has(uid) || !tombstones.has(uid)) continue;
+    (merged ??= new Map(records)).delete(uid);
+    changed.push(uid);
+  }
+  for (const [uid, record] of b.records) {
     if (tombstones.has(uid)) continue;
     const known = records.get(uid);
-    const merged = known === undefined ? record : mergeRecord(known, record);
-    if (merged === known) continue;
-    records.set(uid, merged);
-    same = false;
+    const next = known === undefined ? record : mergeRecord(known, record);
+    if (next === known) continue;
+    (merged ??= new Map(records)).set(uid, next);
+    changed.push(uid);
   }
-  return same ? a : records;
+  if (merged !== undefined) carryIndex(records, merged, changed);
+  apart.set(merged ?? records, tombstones);
+  return merged ?? records;
 }
 
 /** Returns `a` itself when `b` adds nothing. */
@@ -117,12 +131,6 @@ export function mergeRecord(a: MemberRecord, b: MemberRecord): MemberRecord {
 function newerSelf(a: MemberRecord, b: MemberRecord): MemberRecord {
   if (a.selfVersion !== b.selfVersion) return a.selfVersion > b.selfVersion ? a : b;
   return sameSelf(a, b) || selfText(a) >= selfText(b) ? a : b;
-}
-
-/** What the member says about itself, as text. */
-export function selfText(record: MemberRecord): string {
-  const { address, roles, runtime, appVersion, started, hosting } = record;
-  return canonicalText([address, roles, runtime, appVersion, started, hosting]);
 }
 
 function mergeTombstones(
@@ -222,7 +230,16 @@ export function isNewerEntry(a: ClusterEntry, b: ClusterEntry): boolean {
 }
 
 export function withRecord(state: GossipState, record: MemberRecord): GossipState {
-  return { ...state, records: new Map(state.records).set(record.uid, record) };
+  const records = new Map(state.records).set(record.uid, record);
+  carryIndex(state.records, records, [record.uid]);
+  return { ...state, records };
+}
+
+/** The same for many. */
+export function withRecords(state: GossipState, added: Iterable<MemberRecord>): GossipState {
+  const records = new Map(state.records);
+  for (const record of added) records.set(record.uid, record);
+  return { ...state, records };
 }
 
 /** Moves a member to its tombstone. */
@@ -231,6 +248,7 @@ export function withTombstone(state: GossipState, uid: string, now: number, maxT
   if (record === undefined) return state;
   const records = new Map(state.records);
   records.delete(uid);
+  carryIndex(state.records, records, [uid]);
   const tombstones = new Map(state.tombstones).set(uid, { address: record.address, since: now });
   return {
     ...state,
@@ -248,34 +266,50 @@ export function pruneTombstones(state: GossipState, before: number): GossipState
   return { ...state, tombstones };
 }
 
-const recordHashes = new WeakMap<MemberRecord, Hash>();
 const digests = new WeakMap<GossipState, string>();
 
 /** 16 hex digits over records, reachability and entries, whatever their order. */
 export function digestOf(state: GossipState): string {
   const known = digests.get(state);
   if (known !== undefined) return known;
-  let sum = hashText(canonicalText([state.clusterId, state.formedAt, state.lastNumber]));
-  for (const record of state.records.values()) sum = addHashes(sum, recordHash(record));
-  for (const [observer, row] of state.reachability) {
-    for (const [subject, { version, unreachable }] of row) {
-      sum = addHashes(sum, hashText(`${observer}|${subject}|${version}|${unreachable}`));
-    }
-  }
-  for (const entry of state.entries.values()) {
-    sum = addHashes(sum, hashText(canonicalText([entry.key, entry.version, entry.by, entry.value])));
-  }
+  const { clusterId, formedAt, lastNumber, records, reachability, entries } = state;
+  const sum = [hashText(canonicalText([clusterId, formedAt, lastNumber])), indexOf(records).hash]
+    .reduce(addHashes, addHashes(reachabilityHash(reachability), entriesHash(entries)));
   const digest = hashDigits(sum);
   digests.set(state, digest);
   return digest;
 }
 
-function recordHash(record: MemberRecord): Hash {
-  let hash = recordHashes.get(record);
+const tableHashes = new WeakMap<object, Hash>();
+
+/** Tables stay the same object as long as nothing in them changes. */
+function kept<T extends object>(table: T, compute: (table: T) => Hash): Hash {
+  let hash = tableHashes.get(table);
   if (hash === undefined) {
-    const { uid, status, upNumber, terminated, selfVersion } = record;
-    hash = hashText(`${canonicalText([uid, status, upNumber, terminated, selfVersion])}${selfText(record)}`);
-    recordHashes.set(record, hash);
+    hash = compute(table);
+    tableHashes.set(table, hash);
   }
   return hash;
+}
+
+function reachabilityHash(table: ReachabilityTable): Hash {
+  return kept(table, () => {
+    let sum: Hash = [0, 0];
+    for (const [observer, row] of table) {
+      for (const [subject, { version, unreachable }] of row) {
+        sum = addHashes(sum, hashText(`${observer}|${subject}|${version}|${unreachable}`));
+      }
+    }
+    return sum;
+  });
+}
+
+function entriesHash(entries: ReadonlyMap<string, ClusterEntry>): Hash {
+  return kept(entries, () => {
+    let sum: Hash = [0, 0];
+    for (const { key, version, by, value } of entries.values()) {
+      sum = addHashes(sum, hashText(canonicalText([key, version, by, value])));
+    }
+    return sum;
+  });
 }

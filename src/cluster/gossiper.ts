@@ -36,6 +36,9 @@ export class Gossiper {
   #calmAt = -Infinity;
   #changedAt = -Infinity;
 
+  /** The active members but this one, of these records. */
+  #active: { readonly of: unknown; readonly others: readonly MemberRecord[] } | undefined;
+
   constructor(node: NodeContext) {
     this.#node = node;
     this.#intervalMs = node.settings.gossipIntervalMs ?? 1_000;
@@ -140,12 +143,14 @@ export class Gossiper {
 
   #pushTargets(): MemberRecord[] {
     const { gossip, selfUid } = this.#node.membership();
-    const others = byAge(gossip.records).filter((record) => record.uid !== selfUid);
-    const active = others.filter((record) => isActive(record.status));
+    const active = activeBut(selfUid, byAge(gossip.records));
     // Who was downed hears it as long as its link is there.
-    const downed = others.filter(({ uid, address, status, terminated }) =>
-      status === 'down' && !terminated && this.#node.peers.connected(address)?.uid === uid
-    );
+    const downed = ringOf(gossip).length === gossip.records.size
+      ? []
+      : byAge(gossip.records).filter((record) =>
+        record.status === 'down' && record.uid !== selfUid && !record.terminated &&
+        this.#node.peers.connected(record.address)?.uid === record.uid
+      );
     if (active.length <= this.#toAllUpTo) return [...active, ...downed];
     const chosen = new Set<string>(active.slice(0, oldestPushed).map((record) => record.uid));
     const leader = leaderOf(gossip.records)?.uid;
@@ -185,9 +190,10 @@ export class Gossiper {
     return encodeSeen(gossip, seen, selfUid);
   }
 
-  #others(): MemberRecord[] {
-    const { gossip, selfUid } = this.#node.membership();
-    return [...gossip.records.values()].filter((record) => record.uid !== selfUid && isActive(record.status));
+  #others(): readonly MemberRecord[] {
+    const { gossip: { records }, selfUid } = this.#node.membership();
+    if (this.#active?.of !== records) this.#active = { of: records, others: activeBut(selfUid, records.values()) };
+    return this.#active.others;
   }
 
   #pick(records: readonly MemberRecord[], count: number): MemberRecord[] {
@@ -209,4 +215,10 @@ export class Gossiper {
     }
     return recent;
   }
+}
+
+function activeBut(uid: string, records: Iterable<MemberRecord>): MemberRecord[] {
+  const others: MemberRecord[] = [];
+  for (const record of records) if (record.uid !== uid && isActive(record.status)) others.push(record);
+  return others;
 }

@@ -15,6 +15,8 @@ import {
   stepDetector,
 } from './failure_detector.ts';
 import { decode } from './gossip_codec.ts';
+import type { GossipState } from './gossip_state.ts';
+import type { Phase } from './membership_state.ts';
 import type { NodeContext } from './node_context.ts';
 import { ringOf, ringSize, watchedBy } from './ring.ts';
 import { countOf, listOf, textOf } from './wire_checks.ts';
@@ -30,7 +32,8 @@ export class Heartbeats {
   #sequence = 0;
   #linkLost = new Set<string>();
   #onPause: (pauseMs: number) => void;
-  #ringKey: unknown;
+  /** What the watched members were last chosen from. */
+  #looked: { gossip: GossipState; phase: Phase; ring: readonly string[]; claims: unknown } | undefined;
 
   constructor(node: NodeContext, onPause: (pauseMs: number) => void) {
     const { heartbeatMs, unreachableAfterMs } = node.settings.timing;
@@ -60,9 +63,12 @@ export class Heartbeats {
 
   /** The membership may have changed. */
   refresh(): void {
-    const { gossip } = this.#node.membership();
-    if (this.#ringKey === gossip) return;
-    this.#ringKey = gossip;
+    const { gossip, selfUid, phase } = this.#node.membership();
+    if (this.#looked?.gossip === gossip) return;
+    const looked = { gossip, phase, ring: ringOf(gossip), claims: gossip.reachability.get(selfUid) };
+    const { ring, claims, phase: before } = this.#looked ?? {};
+    this.#looked = looked;
+    if (ring === looked.ring && claims === looked.claims && before === phase) return this.#forgetGone();
     const known = this.#detector.peers;
     this.#watch();
     for (const uid of this.#detector.peers.keys()) if (!known.has(uid)) this.#beatTo(uid);

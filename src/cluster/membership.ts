@@ -12,6 +12,7 @@ import {
   mergeRecord,
   pruneTombstones,
   withRecord,
+  withRecords,
 } from './gossip_state.ts';
 import { lead } from './leader.ts';
 import type { HostingClaim, MemberStatus, StartedRecord } from './member.ts';
@@ -74,8 +75,8 @@ function apply(state: Membership, event: MembershipEvent, now: number): Step {
 
 function form(state: Membership, clusterId: string, formedAt: number, founders: readonly MemberRecord[]): Step {
   if (state.phase !== 'outside') return { state, effects: [] };
-  let gossip = withRecord(emptyGossip(clusterId, formedAt), selfRecord(state));
-  for (const founder of founders) if (founder.uid !== state.selfUid) gossip = withRecord(gossip, founder);
+  const others = founders.filter(({ uid }) => uid !== state.selfUid);
+  const gossip = withRecords(emptyGossip(clusterId, formedAt), [selfRecord(state), ...others]);
   return { state: changed({ ...state, phase: 'member' }, gossip), effects: [{ kind: 'push' }] };
 }
 

@@ -1,4 +1,5 @@
 /** The state of one node's membership, and what can happen to it. See `membership.ts`. */
+import { fastPaths } from '../fast_paths.ts';
 import type { Address, PeerIdentity } from '../transport/contract.ts';
 import { isConverged } from './convergence.ts';
 import type { DigestMessage, GossipMessage } from './gossip_codec.ts';
@@ -155,6 +156,14 @@ export function arrive(state: Membership, digest: string, seen: Iterable<string>
   }
   if (kept === undefined && sameItems(all, state.seen)) return state;
   return { ...state, seen: all, heard: kept ?? heard };
+}
+
+/** The same where the state stays as it was: whoever has seen it has seen it. Nearly always that is nothing new. */
+export function arriveAgain(state: Membership, digest: string, seen: readonly string[]): Membership {
+  const { gossip: { records }, heard } = state;
+  let news = seen.some((uid) => !state.seen.has(uid) && records.has(uid));
+  for (const [peer, report] of heard) if (report.digest === digest || !records.has(peer)) news = true;
+  return news || !fastPaths.carriedIndex ? arrive(state, digest, [...state.seen, ...seen]) : state;
 }
 
 function sameItems(a: ReadonlySet<string>, b: ReadonlySet<string>): boolean {

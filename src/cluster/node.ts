@@ -280,7 +280,8 @@ export class ClusterNode implements MembershipNode, NodeContext {
   }
 
   #refreshView(): void {
-    const view = buildView(this.#state, this.#view.revision + 1, (uid) => this.#heartbeats.verdict(uid));
+    const verdict = (uid: string) => this.#heartbeats.verdict(uid);
+    const view = buildView(this.#state, this.#view.revision + 1, verdict, this.#view);
     if (sameView(this.#view, view)) return;
     const changes = diffViews(this.#view, view);
     this.#view = view;

@@ -5,7 +5,15 @@ import { checkSelfClaims } from './claims_about_self.ts';
 import { isActiveUid } from './convergence.ts';
 import type { DigestMessage, GossipMessage } from './gossip_codec.ts';
 import { digestOf, type GossipState, mergeGossip, withRecord } from './gossip_state.ts';
-import { arrive, end, type Membership, type MembershipEffect, selfRecord, type Step } from './membership_state.ts';
+import {
+  arrive,
+  arriveAgain,
+  end,
+  type Membership,
+  type MembershipEffect,
+  selfRecord,
+  type Step,
+} from './membership_state.ts';
 import { promotes } from './gossip_delta.ts';
 import { withKnownRecords } from './same_record.ts';
 import { seenIn } from './seen.ts';
@@ -35,7 +43,7 @@ export function receiveGossip(state: Membership, from: PeerIdentity, message: Go
   const effects: MembershipEffect[] = claims.kind === 'refuted' ? [refused(from, 'claim', claims.why)] : [];
   let next: Membership = merged === state.gossip ? state : { ...state, gossip: merged };
   if (after === before && after === offered) {
-    next = arrive(next, after, [...state.seen, ...message.seen]);
+    next = arriveAgain(next, after, message.seen);
   } else if (after === offered) {
     next = arrive(next, after, message.seen);
     // A delta goes on from node to node; a whole state is what somebody lacked.
@@ -65,7 +73,7 @@ export function receiveDigest(
   const digest = digestOf(state.gossip);
   if (digest === message.digest) {
     const seen = seenIn(state.gossip, message.seen);
-    return { state: arrive(state, digest, [...state.seen, ...seen]), effects: [] };
+    return { state: arriveAgain(state, digest, seen), effects: [] };
   }
   const heard = new Map(state.heard).set(from.uid, { digest: message.digest, seen: message.seen });
   const next = { ...state, heard };

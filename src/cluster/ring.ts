@@ -5,17 +5,14 @@
  */
 import { claimsOf } from './convergence.ts';
 import type { GossipState } from './gossip_state.ts';
-import { compareText } from './member.ts';
-import { isActive } from './transitions.ts';
+import { indexOf } from './record_index.ts';
 
 /** At most this many neighbours are watched, those past unreachable ones not counted. */
 export const ringSize = 9;
 
 /** Active uids in ring order. */
-export function ringOf(state: GossipState): string[] {
-  const uids: string[] = [];
-  for (const record of state.records.values()) if (isActive(record.status)) uids.push(record.uid);
-  return uids.sort(compareText);
+export function ringOf(state: GossipState): readonly string[] {
+  return indexOf(state.records).ring;
 }
 
 /**
@@ -25,17 +22,25 @@ export function ringOf(state: GossipState): string[] {
 export function watchedBy(ring: readonly string[], state: GossipState, observer: string): string[] {
   const at = ring.indexOf(observer);
   if (at < 0) return [];
-  const others = [...ring.slice(at + 1), ...ring.slice(0, at)];
-  if (others.length <= ringSize) return others;
   const claimed = new Set(claimsOf(state, observer));
+  const half = Math.floor(ringSize / 2);
+  if (claimed.size === 0 && ring.length - 1 > ringSize) {
+    return [...ringPart(ring, at + 1, half), ...ringPart(ring, at + ring.length - half, half)];
+  }
+  const others = ringPart(ring, at + 1, ring.length - 1);
+  if (others.length <= ringSize) return others;
   const chosen = new Set<string>();
   for (const direction of [others, others.toReversed()]) {
     let healthy = 0;
     for (const uid of direction) {
-      if (healthy === Math.floor(ringSize / 2)) break;
+      if (healthy === half) break;
       chosen.add(uid);
       if (!claimed.has(uid)) healthy++;
     }
   }
   return others.filter((uid) => chosen.has(uid) || claimed.has(uid));
+}
+
+function ringPart(ring: readonly string[], from: number, count: number): string[] {
+  return Array.from({ length: count }, (_, i) => ring[(from + i) % ring.length] as string);
 }

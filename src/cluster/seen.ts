@@ -4,8 +4,9 @@
  * out is always safe, since what is not known to be seen is only waited for; the leader hears from each member itself.
  */
 import { limits } from '../limits.ts';
+import { isConverged } from './convergence.ts';
 import type { GossipState } from './gossip_state.ts';
-import { isActive } from './transitions.ts';
+import { indexOf } from './record_index.ts';
 import { listOf, textOf } from './wire_checks.ts';
 
 /** uids; `all`: every active member of the state that it is about. */
@@ -16,11 +17,7 @@ export const seenNamedUpTo = 16;
 
 export function encodeSeen(state: GossipState, seen: ReadonlySet<string>, selfUid: string): readonly string[] | true {
   if (state.records.size <= seenNamedUpTo) return [...seen];
-  let missing = false;
-  for (const record of state.records.values()) {
-    if (isActive(record.status) && !seen.has(record.uid)) missing = true;
-  }
-  if (!missing) return true;
+  if (isConverged(state, seen)) return true;
   const named = [selfUid];
   for (const uid of seen) {
     if (named.length >= seenNamedUpTo) break;
@@ -37,5 +34,5 @@ export function decodeSeen(wire: unknown): Seen {
 /** The uids meant, given the state that they have seen. */
 export function seenIn(state: GossipState, seen: Seen): readonly string[] {
   if (seen !== 'all') return seen;
-  return [...state.records.values()].filter((record) => isActive(record.status)).map((record) => record.uid);
+  return indexOf(state.records).ring;
 }

@@ -10,25 +10,50 @@ export type OwnVerdict = (uid: string) => boolean | undefined;
 
 const cache = new WeakMap<MemberRecord, { readonly reachable: Member; readonly unreachable: Member }>();
 
-export function buildView(state: Membership, revision: number, verdict: OwnVerdict): MembershipView {
+/** From which records the members of a view were made, in the same order. */
+const madeFrom = new WeakMap<readonly Member[], readonly MemberRecord[]>();
+
+/** `previous`: the view before; the same members are the same objects, and the same list where all of them are the same. */
+export function buildView(
+  state: Membership,
+  revision: number,
+  verdict: OwnVerdict,
+  previous?: MembershipView,
+): MembershipView {
   const reported = reportedUnreachable(state.gossip, verdict);
-  const members = byAge(state.gossip.records).map((record) => {
-    const own = record.uid === state.selfUid ? true : verdict(record.uid);
-    return memberOf(record, own ?? !reported.has(record.uid));
-  });
-  const self = members.find((member) => member.uid === state.selfUid);
+  const reachable = ({ uid }: MemberRecord): boolean => uid === state.selfUid || (verdict(uid) ?? !reported.has(uid));
+  const self = state.gossip.records.get(state.selfUid);
   if (self === undefined) throw new Error('membership: the own record is missing');
   const inside = state.phase !== 'outside';
   const leader = inside ? leaderOf(state.gossip.records) : undefined;
   return {
     revision,
     clusterId: inside ? state.gossip.clusterId : undefined,
-    self,
-    leader: leader === undefined ? undefined : members.find((member) => member.uid === leader.uid),
-    members,
+    self: memberOf(self, true),
+    leader: leader && memberOf(leader, reachable(leader)),
+    members: membersOf(byAge(state.gossip.records), reachable, previous?.members),
     converged: converged(state),
     entries: state.gossip.entries,
   };
+}
+
+function membersOf(
+  records: readonly MemberRecord[],
+  reachable: (record: MemberRecord) => boolean,
+  before: readonly Member[] = [],
+): readonly Member[] {
+  const known = madeFrom.get(before) ?? [];
+  let same = records.length === before.length;
+  const members = records.map((record, i) => {
+    const may = reachable(record);
+    const member = before[i];
+    if (known[i] === record && member?.reachable === may) return member;
+    same = false;
+    return memberOf(record, may);
+  });
+  if (same) return before;
+  madeFrom.set(members, records);
+  return members;
 }
 
 /** By observers that are active and that this node can reach itself: what others say never overrides what it sees (R99). */
@@ -54,21 +79,22 @@ function memberOf(record: MemberRecord, reachable: boolean): Member {
 
 export function sameView(a: MembershipView, b: MembershipView): boolean {
   return a.clusterId === b.clusterId && a.leader === b.leader && a.converged === b.converged &&
-    a.entries === b.entries &&
-    a.members.length === b.members.length && a.members.every((member, i) => member === b.members[i]);
+    a.entries === b.entries && (a.members === b.members ||
+      (a.members.length === b.members.length && a.members.every((member, i) => member === b.members[i])));
 }
 
 /** In this order: members that are gone, members that changed or are new (in age order), leader, entries. */
 export function diffViews(before: MembershipView, after: MembershipView): MemberChange[] {
   const changes: MemberChange[] = [];
-  const old = new Map(before.members.map((member) => [member.uid, member]));
-  const present = new Set(after.members.map((member) => member.uid));
-  for (const member of before.members) {
+  const [from, to] = changedParts(before.members, after.members);
+  const old = new Map(from.map((member) => [member.uid, member]));
+  const present = new Set(to.map((member) => member.uid));
+  for (const member of from) {
     if (!present.has(member.uid)) {
       changes.push({ kind: 'member', before: member, member: { ...member, status: 'removed' } });
     }
   }
-  for (const member of after.members) {
+  for (const member of to) {
     const known = old.get(member.uid);
     if (known === member) continue;
     if (known === undefined || isOtherRecord(known, member)) changes.push({ kind: 'member', before: known, member });
@@ -86,6 +112,16 @@ export function diffViews(before: MembershipView, after: MembershipView): Member
     }
   }
   return changes;
+}
+
+/** Without what is the same at the beginning of both, and at the end. */
+function changedParts(a: readonly Member[], b: readonly Member[]): [readonly Member[], readonly Member[]] {
+  const shorter = Math.min(a.length, b.length);
+  let head = 0;
+  while (head < shorter && a[head] === b[head]) head++;
+  let tail = 0;
+  while (tail < shorter - head && a[a.length - 1 - tail] === b[b.length - 1 - tail]) tail++;
+  return [a.slice(head, a.length - tail), b.slice(head, b.length - tail)];
 }
 
 /** Changed in anything but reachability. */

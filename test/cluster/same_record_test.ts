@@ -1,6 +1,7 @@
 import { assertEquals } from '@std/assert';
 import { describe, test } from 'node:test';
-import { emptyGossip, type MemberRecord, selfText, withRecord } from '../../src/cluster/gossip_state.ts';
+import { emptyGossip, type MemberRecord, withRecord } from '../../src/cluster/gossip_state.ts';
+import { selfText } from '../../src/cluster/record_index.ts';
 import { sameRecord, sameSelf, withKnownRecords } from '../../src/cluster/same_record.ts';
 
 const record: MemberRecord = {
