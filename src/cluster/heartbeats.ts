@@ -19,6 +19,7 @@ import type { GossipState } from './gossip_state.ts';
 import type { Phase } from './membership_state.ts';
 import type { NodeContext } from './node_context.ts';
 import { ringOf, ringSize, watchedBy } from './ring.ts';
+import type { OwnVerdicts } from './view.ts';
 import { countOf, listOf, textOf } from './wire_checks.ts';
 import { limits } from '../limits.ts';
 
@@ -45,9 +46,9 @@ export class Heartbeats {
     this.#beats = new Alarm(node.environment, () => this.#beat());
   }
 
-  /** This node's own verdict; undefined for a member it does not watch. */
-  verdict(uid: string): boolean | undefined {
-    return this.#detector.peers.get(uid)?.reachable;
+  /** Of the members that it watches. */
+  get verdicts(): OwnVerdicts {
+    return this.#detector.peers;
   }
 
   start(): void {

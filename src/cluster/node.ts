@@ -90,7 +90,7 @@ export class ClusterNode implements MembershipNode, NodeContext {
       deaths: this.#deaths,
       gossiper: this.#gossiper,
     });
-    this.#view = buildView(this.#state, 0, () => undefined);
+    this.#view = buildView(this.#state, 0, new Map());
     this.#settled = this.#state;
   }
 
@@ -280,8 +280,7 @@ export class ClusterNode implements MembershipNode, NodeContext {
   }
 
   #refreshView(): void {
-    const verdict = (uid: string) => this.#heartbeats.verdict(uid);
-    const view = buildView(this.#state, this.#view.revision + 1, verdict, this.#view);
+    const view = buildView(this.#state, this.#view.revision + 1, this.#heartbeats.verdicts, this.#view);
     if (sameView(this.#view, view)) return;
     const changes = diffViews(this.#view, view);
     this.#view = view;

@@ -5,65 +5,72 @@ import type { GossipState, MemberRecord } from './gossip_state.ts';
 import type { Member, MembershipView } from './member.ts';
 import { converged, type Membership } from './membership_state.ts';
 
-/** This node's own verdict on a member; undefined when it does not watch it. */
-export type OwnVerdict = (uid: string) => boolean | undefined;
+/** This node's own verdicts on the members that it watches. */
+export type OwnVerdicts = ReadonlyMap<string, { readonly reachable: boolean }>;
 
 const cache = new WeakMap<MemberRecord, { readonly reachable: Member; readonly unreachable: Member }>();
 
-/** From which records the members of a view were made, in the same order. */
-const madeFrom = new WeakMap<readonly Member[], readonly MemberRecord[]>();
+interface Origin {
+  readonly records: readonly MemberRecord[];
+  readonly lost: ReadonlySet<string>;
+}
+
+/** What the members of a view were made from, in the same order. */
+const origins = new WeakMap<readonly Member[], Origin>();
 
 /** `previous`: the view before; the same members are the same objects, and the same list where all of them are the same. */
 export function buildView(
   state: Membership,
   revision: number,
-  verdict: OwnVerdict,
+  verdicts: OwnVerdicts,
   previous?: MembershipView,
 ): MembershipView {
-  const reported = reportedUnreachable(state.gossip, verdict);
-  const reachable = ({ uid }: MemberRecord): boolean => uid === state.selfUid || (verdict(uid) ?? !reported.has(uid));
-  const self = state.gossip.records.get(state.selfUid);
+  const { gossip, selfUid } = state;
+  const self = gossip.records.get(selfUid);
   if (self === undefined) throw new Error('membership: the own record is missing');
+  const lost = unreachable(gossip, verdicts);
+  lost.delete(selfUid);
   const inside = state.phase !== 'outside';
-  const leader = inside ? leaderOf(state.gossip.records) : undefined;
+  const leader = inside ? leaderOf(gossip.records) : undefined;
   return {
     revision,
-    clusterId: inside ? state.gossip.clusterId : undefined,
+    clusterId: inside ? gossip.clusterId : undefined,
     self: memberOf(self, true),
-    leader: leader && memberOf(leader, reachable(leader)),
-    members: membersOf(byAge(state.gossip.records), reachable, previous?.members),
+    leader: leader && memberOf(leader, !lost.has(leader.uid)),
+    members: membersOf({ records: byAge(gossip.records), lost }, previous?.members),
     converged: converged(state),
-    entries: state.gossip.entries,
+    entries: gossip.entries,
   };
 }
 
-function membersOf(
-  records: readonly MemberRecord[],
-  reachable: (record: MemberRecord) => boolean,
-  before: readonly Member[] = [],
-): readonly Member[] {
-  const known = madeFrom.get(before) ?? [];
+function membersOf(origin: Origin, before: readonly Member[] = []): readonly Member[] {
+  const { records, lost } = origin;
+  const known = origins.get(before);
+  if (known?.records === records && lost.size === 0 && known.lost.size === 0) return before;
   let same = records.length === before.length;
   const members = records.map((record, i) => {
-    const may = reachable(record);
+    const reachable = lost.size === 0 || !lost.has(record.uid);
     const member = before[i];
-    if (known[i] === record && member?.reachable === may) return member;
+    if (known?.records[i] === record && member?.reachable === reachable) return member;
     same = false;
-    return memberOf(record, may);
+    return memberOf(record, reachable);
   });
   if (same) return before;
-  madeFrom.set(members, records);
+  origins.set(members, origin);
   return members;
 }
 
-/** By observers that are active and that this node can reach itself: what others say never overrides what it sees (R99). */
-function reportedUnreachable(gossip: GossipState, verdict: OwnVerdict): ReadonlySet<string> {
-  const reported = new Set<string>();
+/** What active observers report that this node can reach itself, unless it knows better: others never override what it sees (R99). */
+function unreachable(gossip: GossipState, verdicts: OwnVerdicts): Set<string> {
+  const lost = new Set<string>();
+  for (const [uid, { reachable }] of verdicts) if (!reachable) lost.add(uid);
   for (const [observer, row] of gossip.reachability) {
-    if (!isActiveUid(gossip, observer) || verdict(observer) === false) continue;
-    for (const [subject, { unreachable }] of row) if (unreachable) reported.add(subject);
+    if (!isActiveUid(gossip, observer) || verdicts.get(observer)?.reachable === false) continue;
+    for (const [subject, { unreachable }] of row) {
+      if (unreachable && verdicts.get(subject)?.reachable !== true) lost.add(subject);
+    }
   }
-  return reported;
+  return lost;
 }
 
 /** The same object for the same record and reachability. */

@@ -2,12 +2,14 @@ import { describe, test } from 'node:test';
 import { assert, assertEquals, assertStrictEquals } from '@std/assert';
 import { Alarm } from '../../src/cluster/alarm.ts';
 import { canonicalText, hashDigits, hashText } from '../../src/cluster/canonical.ts';
+import type { MemberChange } from '../../src/cluster/contract.ts';
+import { type GossipState, withRecord } from '../../src/cluster/gossip_state.ts';
 import { compareSides, rankOf, type SideRank } from '../../src/cluster/heal.ts';
-import type { MemberStatus } from '../../src/cluster/member.ts';
+import type { MembershipView, MemberStatus } from '../../src/cluster/member.ts';
 import { judgeProbe, newDeathCase, probeTimes } from '../../src/cluster/proven_death.ts';
 import { isActive, isLater, isStatus, laterStatus, mayMove } from '../../src/cluster/transitions.ts';
 import { buildView, diffViews, sameView } from '../../src/cluster/view.ts';
-import { ManualEnvironment } from '../../src/testkit/manual_environment.ts';
+import { ManualEnvironment, seededRandom } from '../../src/testkit/manual_environment.ts';
 import { gossip, membership, record, withClaims } from './support/gossip_samples.ts';
 
 const statuses: readonly MemberStatus[] = ['joining', 'up', 'leaving', 'exiting', 'down', 'removed'];
@@ -99,12 +101,36 @@ describe('rule 6: ranks of sides', () => {
   });
 });
 
+const verdicts = (own: Record<string, boolean>) =>
+  new Map(Object.entries(own).map(([uid, reachable]) => [uid, { reachable }]));
+
+const mineAgain = (state: GossipState): GossipState => ({ ...state, reachability: new Map() });
+
+/** Of members that stay: who changed, member by member. */
+function differences(before: MembershipView, after: MembershipView): MemberChange[] {
+  return after.members.flatMap((member): MemberChange[] => {
+    const known = before.members.find(({ uid }) => uid === member.uid);
+    const { reachable: was, ...old } = known!;
+    const { reachable, ...now } = member;
+    const up = member.uid === after.self.uid && now.status === 'up' && old.status !== 'up';
+    return [
+      ...(sameFields(old, now) ? [] : [{ kind: 'member', before: known, member } as const]),
+      ...(was === reachable ? [] : [{ kind: 'reachability', member, reachable } as const]),
+      ...(up ? [{ kind: 'self-up' } as const] : []),
+    ];
+  });
+}
+
+function sameFields<T extends object>(a: T, b: T): boolean {
+  return (Object.keys(a) as (keyof T)[]).every((key) => a[key] === b[key]);
+}
+
 describe('views', () => {
   const mine = gossip(record('a', 'up', 1), record('b', 'up', 2), record('c', 'up', 3));
 
   test('are in age order, with the same objects for what did not change', () => {
-    const before = buildView(membership('a', mine), 1, () => true);
-    const after = buildView(membership('a', { ...mine }), 2, () => true);
+    const before = buildView(membership('a', mine), 1, new Map());
+    const after = buildView(membership('a', { ...mine }), 2, new Map());
     assert(sameView(before, after));
     assertStrictEquals(before.members[1], after.members[1]);
     assertEquals(before.members.map((member) => member.uid), ['a', 'b', 'c']);
@@ -112,12 +138,37 @@ describe('views', () => {
 
   test('R98, R99: the own verdict decides; only about others do claims count, and not those of lost observers', () => {
     const state = membership('a', withClaims(mine, [['b', 'c']]));
-    const reachable = (verdict: (uid: string) => boolean | undefined): boolean[] =>
-      buildView(state, 1, verdict).members.map((member) => member.reachable);
-    assertEquals(reachable(() => true), [true, true, true]);
-    assertEquals(reachable(() => undefined), [true, true, false]);
-    assertEquals(reachable((uid) => uid === 'b' ? false : undefined), [true, false, true]);
-    assertEquals(reachable(() => false), [true, false, false]);
+    const reachable = (own: Record<string, boolean>): boolean[] =>
+      buildView(state, 1, verdicts(own)).members.map((member) => member.reachable);
+    assertEquals(reachable({ a: true, b: true, c: true }), [true, true, true]);
+    assertEquals(reachable({}), [true, true, false]);
+    assertEquals(reachable({ b: false }), [true, false, true]);
+    assertEquals(reachable({ a: false, b: false, c: false }), [true, false, false]);
+  });
+
+  test('go on from the view before, and are what they would be without it', () => {
+    const random = seededRandom(3);
+    const below = (n: number): number => Math.floor(random.next() * n);
+    const uids = ['a', 'b', 'c', 'd', 'e'];
+    let state = gossip(...uids.map((uid) => record(uid, 'joining')));
+    let before = buildView(membership('a', state), 0, new Map());
+    for (let revision = 1; revision < 2_000; revision++) {
+      const uid = uids[below(5)]!;
+      if (below(3) === 0) state = withClaims(below(2) === 0 ? mineAgain(state) : state, [[uids[below(5)]!, uid]]);
+      else state = withRecord(state, record(uid, below(4) === 0 ? 'down' : 'up', below(3)));
+      const own = verdicts(below(2) === 0 ? {} : { [uids[below(5)]!]: below(2) === 0 });
+      const view = buildView(membership('a', state), revision, own, before);
+      const anew = buildView(membership('a', state), revision, own);
+      assertEquals(view, anew);
+      view.members.forEach((member, i) => assertStrictEquals(member, anew.members[i]));
+      assertStrictEquals(view.self, anew.self);
+      assertStrictEquals(view.leader, anew.leader);
+      const same = before.members.length === anew.members.length &&
+        before.members.every((member, i) => member === anew.members[i]);
+      assertEquals(view.members === before.members, same);
+      assertEquals(diffViews(before, view).filter(({ kind }) => kind !== 'leader'), differences(before, view));
+      before = view;
+    }
   });
 
   test('tell what changed, in order', () => {
@@ -125,11 +176,11 @@ describe('views', () => {
     const before = buildView(
       membership('c', gossip(record('a', 'up', 1), b, record('c', 'joining'))),
       1,
-      () => true,
+      new Map(),
     );
     const entries = new Map([['k', { key: 'k', version: 1, by: 'b', value: 1 }]]);
     const next = { ...gossip(b, record('c', 'up', 3), record('d', 'joining')), entries };
-    const after = buildView(membership('c', next), 2, (uid) => uid !== 'd');
+    const after = buildView(membership('c', next), 2, verdicts({ d: false }));
     assertEquals(
       diffViews(before, after).map((change) =>
         'member' in change ? `${change.kind} ${change.member.uid} ${change.member.status}` : change.kind
