@@ -1,5 +1,5 @@
 /** Compares two runs of the benchmarks. Machines differ and are noisy, so what has a limit is compared by its ratio to it. */
-import { type Row, short } from './measure.ts';
+import { costs, nameOf, type Row, short } from './measure.ts';
 
 export interface RuntimeRows {
   readonly runtime: string;
@@ -9,36 +9,68 @@ export interface RuntimeRows {
 /** A change smaller than this is noise. */
 const tolerance = 0.2;
 
-/** Units in which less is better. */
-const costs: ReadonlySet<string> = new Set(['ms', 'µs', 'MiB', 'B', '% of a core']);
-
-const figureOf = ({ value, limit }: Row): number => limit === undefined ? value : value / limit.value;
-
-/** How much worse `now` is, as a share: 0.25 is a quarter slower, or a quarter larger. Negative: better. */
-export function decay(before: Row, now: Row): number {
-  const [was, is] = [figureOf(before), figureOf(now)];
-  // A share that something costs: by percentage points.
-  if (now.unit === '%') return (is - was) / 100;
-  return costs.has(now.unit) ? is / was - 1 : 1 - is / was;
+interface Figure {
+  readonly value: number;
+  readonly unit: string;
+  readonly less: boolean;
 }
 
-/** One line for each row that has become worse by a fifth or more. Rows that only one of the runs has are left out. */
-export function compare(before: readonly RuntimeRows[], now: readonly RuntimeRows[]): string[] {
-  const lines: string[] = [];
+/** A peer that has become slower is no loss: of its rows counts how many times better ours are. */
+function figureOf({ value, unit, limit, peer, ours }: Row): Figure | undefined {
+  if (peer !== undefined) return ours === undefined ? undefined : { value: ours, unit: '× the peer', less: false };
+  const less = costs.has(unit);
+  return limit === undefined ? { value, unit, less } : { value: value / limit.value, unit: `× ${limit.what}`, less };
+}
+
+/** How much worse `now` is, as a share: 0.25 is a quarter slower, or a quarter larger. Negative: better. */
+function decay(before: Figure, now: Figure): number {
+  return now.less ? now.value / before.value - 1 : 1 - now.value / before.value;
+}
+
+export interface Comparison {
+  /** How many rows could be compared. */
+  readonly compared: number;
+  /** One line for each that has become worse by a fifth or more. */
+  readonly worse: readonly string[];
+  /** Rows that were not measured before, or against something else. */
+  readonly unknown: readonly string[];
+}
+
+/** Compares what `now` has; what only `before` has was not asked for. */
+export function compare(before: readonly RuntimeRows[], now: readonly RuntimeRows[]): Comparison {
+  const worse: string[] = [];
+  const unknown: string[] = [];
+  let compared = 0;
   for (const { runtime, rows } of now) {
     const known = before.find((one) => one.runtime === runtime)?.rows ?? [];
     for (const row of rows) {
-      const old = known.find(({ what }) => what === row.what);
       // A difference of two rows that are both here, and of either sign.
       if (row.unit === '%') continue;
-      if (old === undefined || (old.limit === undefined) !== (row.limit === undefined)) continue;
-      const worse = decay(old, row);
-      if (worse < tolerance) continue;
-      const figures = `${short(figureOf(old))} → ${short(figureOf(row))} ${
-        row.limit ? `× ${row.limit.what}` : row.unit
-      }`;
-      lines.push(`${runtime}: ${row.what}: ${figures} (${(worse * 100).toFixed(0)} % worse)`);
+      const name = `${runtime}: ${nameOf(row)}`;
+      const old = known.find((one) => nameOf(one) === nameOf(row));
+      const [was, is] = [old && figureOf(old), figureOf(row)];
+      if (was === undefined || is === undefined || was.unit !== is.unit) {
+        unknown.push(name);
+        continue;
+      }
+      compared += 1;
+      const share = decay(was, is);
+      if (share < tolerance) continue;
+      const figures = `${short(was.value)} → ${short(is.value)} ${is.unit}`;
+      worse.push(`${name}: ${figures} (${(share * 100).toFixed(0)} % worse)`);
     }
   }
-  return lines;
+  return { compared, worse, unknown };
+}
+
+/** All rows of `now`, and those of `before` that `now` has not; runtimes and rows stay where they were. */
+export function merged(before: readonly RuntimeRows[], now: readonly RuntimeRows[]): RuntimeRows[] {
+  const both = (old: readonly Row[], fresh: readonly Row[]): Row[] => {
+    const rows = new Map([...old, ...fresh].map((row) => [nameOf(row), row]));
+    return [...rows.values()];
+  };
+  const runtimes = new Set([...before, ...now].map(({ runtime }) => runtime));
+  const of = (table: readonly RuntimeRows[], name: string): readonly Row[] =>
+    table.find(({ runtime }) => runtime === name)?.rows ?? [];
+  return [...runtimes].map((runtime) => ({ runtime, rows: both(of(before, runtime), of(now, runtime)) }));
 }

@@ -34,18 +34,23 @@ const quiet = (expected: number): Promise<void> => {
   });
 };
 
-/** The least that a mailbox and a handler can cost: an array as a queue, and a call through an object. */
-function queuePlusCall(): Promise<number> {
-  let handled = 0;
-  const target = { onReceive: (_message: number): void => void (handled += 1) };
-  const began = now();
-  for (let chunk = 0; chunk < million; chunk += 10_000) {
-    const queue: number[] = [];
-    for (let n = 0; n < 10_000; n += 1) queue.push(n);
-    for (const message of queue) target.onReceive(message);
-  }
-  check(handled, million, 'queue plus call');
-  return Promise.resolve(million / (now() - began) * 1_000);
+/**
+ * The least that mailboxes and handlers can cost in the same shape: an array for each as a queue, and a call through an
+ * object. `perRound` messages are queued before any is handled.
+ */
+function queuePlusCall(perRound: number, targets: number): () => Promise<number> {
+  return () => {
+    let handled = 0;
+    const all = Array.from({ length: targets }, () => ({ onReceive: (_message: number): void => void (handled += 1) }));
+    const began = now();
+    for (let sent = 0; sent < million; sent += perRound) {
+      const queues = all.map((): number[] => []);
+      for (let n = 0; n < perRound; n += targets) for (const queue of queues) queue.push(n);
+      for (let k = 0; k < targets; k += 1) for (const message of queues[k]!) all[k]!.onReceive(message);
+    }
+    check(handled, million, 'queue plus call');
+    return Promise.resolve(million / (now() - began) * 1_000);
+  };
 }
 
 async function chunks(): Promise<number> {
@@ -84,30 +89,41 @@ async function asks(atOnce: number): Promise<number> {
   const total = 50_000;
   const began = now();
   for (let n = 0; n < total; n += atOnce) {
-    if (atOnce === 1) await echo.ask(n);
-    else await Promise.all(Array.from({ length: atOnce }, (_, k) => echo.ask(n + k)));
+    if (atOnce === 1) check(await echo.ask<number>(n), n, 'ask');
+    else {
+      const replies = await Promise.all(Array.from({ length: atOnce }, (_, k) => echo.ask<number>(n + k)));
+      replies.forEach((reply, k) => check(reply, n + k, 'ask'));
+    }
   }
   return total / (now() - began) * 1_000;
 }
 
+/** Until the last one has handled a message; then each of the others handles one too, which is not timed. */
 async function spawns(): Promise<number> {
   const total = 20_000;
+  Counter.count = 0;
   const began = now();
-  const refs = [];
-  for (let n = 0; n < total; n += 1) refs.push(system.spawnAnonymous(Echo));
-  await refs[total - 1]!.ask(1);
+  const refs = Array.from({ length: total }, () => system.spawnAnonymous(Counter));
+  refs.at(-1)!.tell(0);
+  await quiet(1);
   const rate = total / (now() - began) * 1_000;
+  for (const ref of refs.slice(0, -1)) ref.tell(0);
+  await quiet(total);
+  check(Counter.count, total, 'actors started');
   for (const ref of refs) ref.stop();
   await turn();
   return rate;
 }
 
-const limit = await repeat('queue plus call, chunks of 10 000', 'calls/s', runs, queuePlusCall);
-emit(limit);
-const raw = { what: 'queue plus call', value: limit.value };
-emit(await repeat('local tell, chunks of 10 000', 'msg/s', runs, chunks, raw));
-emit(await repeat('local tell, burst of a million', 'msg/s', runs, burst, raw));
-emit(await repeat('local tell, 1 000 actors', 'msg/s', runs, toMany, raw));
+async function beside(shape: string, ours: () => Promise<number>, limit: () => Promise<number>): Promise<void> {
+  const raw = await repeat(`queue plus call, ${shape}`, 'calls/s', runs, limit);
+  emit(raw);
+  emit(await repeat(`local tell, ${shape}`, 'msg/s', runs, ours, { what: 'queue plus call', value: raw.value }));
+}
+
+await beside('chunks of 10 000', chunks, queuePlusCall(10_000, 1));
+await beside('burst of a million', burst, queuePlusCall(million, 1));
+await beside('1 000 actors', toMany, queuePlusCall(10_000, 1_000));
 emit(await repeat('local ask, one at a time', 'asks/s', runs, () => asks(1)));
 emit(await repeat('local ask, 100 in flight', 'asks/s', runs, () => asks(100)));
 emit(await repeat('actors started', 'actors/s', runs, spawns));

@@ -11,7 +11,18 @@ export interface Row {
   readonly spread: readonly [number, number];
   /** What the value is compared with, measured in the same run. */
   readonly limit?: { readonly what: string; readonly value: number };
+  /** The library that this is a row of; absent: ours. */
+  readonly peer?: string;
+  /** Of a peer's row: how many times better ours of the same name is, in the same run. */
+  readonly ours?: number;
+  /** The same of figures from another machine, each divided by the limit of its own machine first. */
+  readonly oursByLimit?: number;
 }
+
+/** Units in which less is better. */
+export const costs: ReadonlySet<string> = new Set(['ms', 'µs', 'MiB', 'B', '% of a core', '×']);
+
+export const nameOf = ({ peer, what }: Row): string => peer === undefined ? what : `${peer}: ${what}`;
 
 /** `without=batching,soon`: these fast paths are off in this process. */
 const without = process.argv.find((word) => word.startsWith('without='))?.slice('without='.length);

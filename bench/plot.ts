@@ -49,7 +49,8 @@ function chart(title: string, units: readonly string[], table: readonly RuntimeR
     `<rect width="100%" height="100%" fill="#fff"/>${parts.join('')}${legend.join('')}</svg>\n`;
 }
 
-const wanted = (units: readonly string[]) => ({ unit }: Row): boolean => units.includes(unit);
+const wanted = (units: readonly string[]) => ({ unit, peer }: Row): boolean =>
+  peer === undefined && units.includes(unit);
 
 function bar(runtime: string, y: number, length: number, label: string): string {
   const rectangle = `<rect x="${labelWidth}" y="${y}" width="${length.toFixed(1)}" height="${barHeight - 2}" fill="${

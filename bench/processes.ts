@@ -11,6 +11,9 @@ export const root: string = fileURLToPath(new URL('..', import.meta.url));
 /** What every program gets behind its own arguments. */
 export const extra: { arguments: readonly string[] } = { arguments: [] };
 
+/** What has failed in this run; each has said why. */
+export const failures: string[] = [];
+
 /** `flags` go to the runtime itself. */
 export function start(
   runtime: string,
@@ -31,17 +34,21 @@ export function start(
 export const exit = (child: ChildProcess): Promise<void> =>
   new Promise((resolve) => child.once('exit', () => resolve()));
 
-/** Starts a process and waits for the line that begins with `tag`. */
+/** Starts a process and waits for the line that begins with `tag`. Rejects when it ends before. */
 export function startUntil(
   runtime: string,
   script: string,
   args: readonly string[],
   tag: string,
+  line: (text: string) => void = () => {},
+  flags: readonly string[] = [],
 ): Promise<[ChildProcess, string[]]> {
-  return new Promise((resolve) => {
+  return new Promise((resolve, reject) => {
     const child = start(runtime, script, args, (text) => {
+      line(text);
       if (text.startsWith(`@${tag} `)) resolve([child, text.split(' ').slice(1)]);
-    });
+    }, flags);
+    child.once('exit', (code) => reject(new Error(`${script} ${args[0]} on ${runtime} ended with ${code}`)));
   });
 }
 
@@ -55,7 +62,7 @@ export function startNode(runtime: string, script: string, args: readonly string
   });
 }
 
-/** Runs a benchmark to its end. */
+/** Runs a benchmark to its end. One that fails (a count that does not match) keeps the rows it has printed before. */
 export async function rowsOf(
   runtime: string,
   script: string,
@@ -66,7 +73,9 @@ export async function rowsOf(
   const child = start(runtime, script, args, (text) => {
     if (text.startsWith('@row ')) rows.push(JSON.parse(text.slice(5)));
   }, flags);
-  await exit(child);
+  // Not before its output has been read.
+  const code = await new Promise<number | null>((resolve) => child.once('close', resolve));
+  if (code !== 0) failures.push(`${script} on ${runtime} ended with ${code} after ${rows.length} rows`);
   return rows;
 }
 

@@ -9,6 +9,7 @@ import { runtime } from '#runtime';
 import { Actor, type ActorRef, ActorSystem } from '../src/mod.ts';
 import { Cluster, SingletonKey } from '../src/facade/mod.ts';
 import type { Socket } from '../src/transport/runtime.ts';
+import { dialRaw, listenRaw } from './raw_socket.ts';
 import { check, emit, median, now, percentile, repeat } from './measure.ts';
 
 const secret = 'a secret for the benchmark';
@@ -38,42 +39,19 @@ if (role === 'host') await serve();
 else await send(Number(rawPort));
 
 async function serve(): Promise<void> {
-  const listener = await runtime.listen({
-    hostname: '127.0.0.1',
-    port: 0,
-    socketPath: '/raw',
-    subprotocol: 'raw',
-    maxFrameBytes: 2 ** 21,
-    fetch: () => new Response('raw'),
-    admit: () => true,
-    onLost: () => {},
-    onSocket: (socket) => {
-      let frames = 0;
-      socket.onClose = () => {};
-      socket.onMessage = (bytes) => {
-        frames += 1;
-        // One byte asks for an echo, two for the count.
-        if (bytes.length === 1) socket.send(bytes);
-        if (bytes.length === 2) {
-          socket.send(new TextEncoder().encode(String(frames - 1)));
-          frames = 0;
-        }
-      };
-    },
+  const port = await listenRaw(() => {
+    let frames = 0;
+    return (bytes, socket) => {
+      frames += 1;
+      // One byte asks for an echo, two for the count.
+      if (bytes.length === 1) socket.send(bytes);
+      if (bytes.length === 2) {
+        socket.send(new TextEncoder().encode(String(frames - 1)));
+        frames = 0;
+      }
+    };
   });
-  console.log(`@host ${cluster.address} ${listener.port}`);
-}
-
-function dialRaw(port: number): Promise<Socket> {
-  const options = { url: `ws://127.0.0.1:${port}/raw`, subprotocol: 'raw', timeoutMs: 5_000, maxFrameBytes: 2 ** 21 };
-  return new Promise((resolve, reject) =>
-    runtime.dial(options, (outcome) => {
-      if (!('send' in outcome)) return reject(new Error(outcome.detail));
-      outcome.onMessage = () => {};
-      outcome.onClose = () => {};
-      resolve(outcome);
-    })
-  );
+  console.log(`@host ${cluster.address} ${port}`);
 }
 
 function reply(socket: Socket, frame: Uint8Array): Promise<Uint8Array> {

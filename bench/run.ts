@@ -4,17 +4,21 @@
  *     npm run bench -- [--runtime bun,deno,node] [--only local,heap,remote,moves,start,steps,persistence] [--json FILE] [--plots FOLDER]
  *     npm run bench:check -- [the same]   compares with docs/performance.json and reports what has become a fifth worse
  *
- * `--peers FOLDER` measures other libraries too, from a folder that has them installed (see `peers.ts`).
+ * `--peers FOLDER` measures other libraries too, from a folder that has them installed: with `local` other actors (`peers.ts`),
+ * with `moves` elections by redlock and etcd (`elections.ts`).
+ * `--json FILE` keeps the rows that FILE has and this run has not: a file can be made in several runs.
  * `--without soon,batching` turns fast paths off (`src/fast_paths.ts`), to see what they are worth.
  * Compare ratios, not machines: each row stands beside a limit measured in the same run.
  */
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { loadavg, tmpdir } from 'node:os';
 import process from 'node:process';
-import { compare, type RuntimeRows } from './compare.ts';
-import { median, percentile, type Row, short } from './measure.ts';
+import { compare, merged, type RuntimeRows } from './compare.ts';
+import { electionRows, moveRows } from './failover.ts';
+import { nameOf, type Row, short } from './measure.ts';
+import { besideOurs, ratioText, recordedRows } from './peer_ratios.ts';
 import { plots } from './plot.ts';
-import { extra, root, rowsOf, start, startUntil } from './processes.ts';
+import { extra, failures, root, rowsOf, startUntil } from './processes.ts';
 import { startRows } from './starting.ts';
 import { readOptions } from '../scripts/testing/options.ts';
 
@@ -23,36 +27,6 @@ async function remote(runtime: string): Promise<Row[]> {
   const rows = await rowsOf(runtime, 'bench/remote.ts', ['sender', address!, port!]);
   host.kill('SIGKILL');
   return rows;
-}
-
-async function moves(runtime: string): Promise<Row[]> {
-  const gaps: Record<'SIGTERM' | 'SIGKILL', number[]> = { SIGTERM: [], SIGKILL: [] };
-  for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
-    for (let round = 0; round < 7; round += 1) {
-      const [first, [address]] = await startUntil(runtime, 'bench/moves.ts', ['node'], 'node');
-      const [second] = await startUntil(runtime, 'bench/moves.ts', ['node', address!], 'node');
-      const gap = await new Promise<number>((resolve) => {
-        const sender = start(runtime, 'bench/moves.ts', ['sender', address!], (text) => {
-          if (text.startsWith('@node')) setTimeout(() => first.kill(signal), 1_500);
-          if (!text.startsWith('@gap')) return;
-          sender.kill('SIGKILL');
-          resolve(Number(text.split(' ')[1]));
-        });
-      });
-      gaps[signal].push(gap);
-      second.kill('SIGKILL');
-    }
-  }
-  const row = (what: string, values: number[]): Row => ({
-    what,
-    unit: 'ms',
-    value: median(values),
-    spread: [Math.min(...values), percentile(values, 0.99)],
-  });
-  return [
-    row('planned move, gap at 1 000 msg/s', gaps.SIGTERM),
-    row('kill -9 of the host, gap at 1 000 msg/s', gaps.SIGKILL),
-  ];
 }
 
 /** Bun collects when asked; the others must be started so that they do. */
@@ -84,11 +58,19 @@ const parts: Readonly<Record<string, (runtime: string) => Promise<Row[]>>> = {
   local: (runtime) => rowsOf(runtime, 'bench/local.ts'),
   heap: (runtime) => rowsOf(runtime, 'bench/heap.ts', [], collecting[runtime]),
   remote,
-  moves,
+  moves: moveRows,
   start: startRows,
   steps: (runtime) => rowsOf(runtime, 'bench/steps.ts'),
   persistence,
 };
+
+/** Of the parts that are measured: peers are compared with ours of the same run. */
+async function peerRows(runtime: string, only: readonly string[], folder: string, ours: Row[]): Promise<Row[]> {
+  const rows: Row[] = [];
+  if (only.includes('local')) rows.push(...await rowsOf(runtime, 'bench/peers.ts', [folder], ofPeers[runtime]));
+  if (only.includes('moves')) rows.push(...await electionRows(runtime, folder));
+  return [...rows, ...recordedRows(runtime, [...ours, ...rows])];
+}
 
 const runtimes = ['bun', 'deno', 'node'];
 
@@ -131,38 +113,67 @@ function readChoice(): Choice {
 
 function print({ runtime, rows }: RuntimeRows): void {
   console.log(`\n${runtime}\n| what | median | spread | ratio |\n| --- | --- | --- | --- |`);
-  for (const { what, value, unit, spread, limit } of rows) {
-    const ratio = limit ? `${(value / limit.value).toPrecision(3)} × ${limit.what}` : '';
-    console.log(`| ${what} | ${short(value)} ${unit} | ${short(spread[0])} … ${short(spread[1])} | ${ratio} |`);
+  for (const row of rows) {
+    const { value, unit, spread } = row;
+    const figures = `${short(value)} ${unit} | ${short(spread[0])} … ${short(spread[1])}`;
+    console.log(`| ${nameOf(row)} | ${figures} | ${ratioText(row)} |`);
   }
+}
+
+const readTable = (file: string): readonly RuntimeRows[] =>
+  (JSON.parse(readFileSync(file, 'utf8')) as { table: RuntimeRows[] }).table;
+
+const reference = 'docs/performance.json';
+
+function readReference(): readonly RuntimeRows[] {
+  try {
+    return readTable(`${root}${reference}`);
+  } catch (error) {
+    throw new RangeError(
+      `nothing to compare with: ${reference}: ${error instanceof Error ? error.message : error}; ` +
+        `npm run bench -- --json ${reference} makes it`,
+    );
+  }
+}
+
+/** True when nothing has become worse. */
+function report(committed: readonly RuntimeRows[], table: readonly RuntimeRows[]): boolean {
+  const { compared, worse, unknown } = compare(committed, table);
+  if (unknown.length > 0) console.log(`\nnot in ${reference}, or against another limit there; not compared:`);
+  for (const name of unknown) console.log(`  ${name}`);
+  console.log(`\n${compared} rows compared with ${reference}, ${worse.length} worse by a fifth or more`);
+  for (const line of worse) console.log(`  ${line}`);
+  return compared > 0 && worse.length === 0;
 }
 
 async function main(): Promise<void> {
   const choice = readChoice();
+  if (choice.peers !== undefined && !existsSync(`${choice.peers}/node_modules`)) {
+    throw new RangeError(`--peers ${choice.peers}: expected a folder with node_modules`);
+  }
   if (choice.without !== undefined) extra.arguments = [`without=${choice.without}`];
   const load = loadavg().map((value) => value.toFixed(2)).join(' ');
   console.log(`load before: ${load}`);
+  const committed = choice.check ? readReference() : undefined;
   const table: RuntimeRows[] = [];
   for (const runtime of choice.runtimes) {
     const rows: Row[] = [];
     for (const name of choice.only) rows.push(...await parts[name]!(runtime));
-    if (choice.peers !== undefined) {
-      rows.push(...await rowsOf(runtime, 'bench/peers.ts', [choice.peers], ofPeers[runtime]));
-    }
-    table.push({ runtime, rows });
+    if (choice.peers !== undefined) rows.push(...await peerRows(runtime, choice.only, choice.peers, rows));
+    table.push({ runtime, rows: besideOurs(rows) });
     print(table.at(-1)!);
   }
-  if (choice.json !== undefined) writeFileSync(choice.json, `${JSON.stringify({ load, table }, null, 1)}\n`);
+  if (choice.json !== undefined) {
+    const kept = existsSync(choice.json) ? readTable(choice.json) : [];
+    writeFileSync(choice.json, `${JSON.stringify({ load, table: merged(kept, table) }, null, 1)}\n`);
+  }
   if (choice.plots !== undefined) {
     mkdirSync(choice.plots, { recursive: true });
     for (const { name, svg } of plots(table)) writeFileSync(`${choice.plots}/${name}.svg`, svg);
   }
-  if (!choice.check) return;
-  const committed = JSON.parse(readFileSync(`${root}docs/performance.json`, 'utf8')) as { table: RuntimeRows[] };
-  const worse = compare(committed.table, table);
-  console.log(worse.length === 0 ? '\nnothing has become a fifth worse' : `\nworse by a fifth or more:`);
-  for (const line of worse) console.log(`  ${line}`);
-  process.exitCode = worse.length === 0 ? 0 : 1;
+  for (const failure of failures) console.error(failure);
+  const fine = committed === undefined || report(committed, table);
+  process.exitCode = fine && failures.length === 0 ? 0 : 1;
 }
 
 try {
