@@ -139,20 +139,20 @@ class Holder {
   }
 
   #lose(): void {
-    const { term } = this.state;
+    const { term, trouble } = this.state;
     const { now, wall } = this.#at;
     const slept = term !== undefined && now < term.deadline;
     const why = slept
       ? `the wall clock moved by ${
         Math.round(wall - now - term.ahead)
       } ms against the monotonic one: this process was suspended, or the clock was set`
-      : 'the term ended before a renewal was confirmed';
+      : `the term ended before a renewal was confirmed${trouble === undefined ? '' : ` (${trouble})`}`;
     this.#lost(why);
   }
 
   #lost(why: string): void {
     this.#effect({ kind: 'clear-timer' });
-    this.#patch({ phase: 'idle', token: 0, term: undefined, failures: 0 });
+    this.#patch({ phase: 'idle', token: 0, term: undefined, failures: 0, trouble: undefined });
     this.#effect({ kind: 'lost', why });
   }
 
@@ -204,7 +204,7 @@ class Holder {
         }
         if (!within(term, this.#at)) return this.#refuse('the grant took longer than its term');
         const { token } = answer;
-        this.#patch({ phase: 'held', token, highest: token, term, failures: 0 });
+        this.#patch({ phase: 'held', token, highest: token, term, failures: 0, trouble: undefined });
         this.#effect({ kind: 'acquired', token, previous: answer.previous });
         return this.#bookRenewal(request.at.now + config.renewalIntervalMs);
       }
@@ -244,8 +244,8 @@ class Holder {
         if (answer.token !== token) return this.#lost(`the tenure is over: the backend is at token ${answer.token}`);
         const term = termOf(config, request.at);
         // The clocks may have parted since it was sent.
-        if (!within(term, this.#at)) return this.#repeat(undefined);
-        this.#patch({ term, failures: 0 });
+        if (!within(term, this.#at)) return this.#repeat('a clock was set, or this process was suspended');
+        this.#patch({ term, failures: 0, trouble: undefined });
         return this.#bookRenewal(request.at.now + config.renewalIntervalMs);
       }
       case 'held':
@@ -254,21 +254,21 @@ class Holder {
           answer.by === undefined ? 'the backend says that this tenure is over' : `${answer.by} holds it`,
         );
       case 'error':
-        return this.#repeat(answer.retryInMs);
+        return this.#repeat(answer.why, answer.retryInMs);
       case 'released':
-        return this.#repeat(undefined);
+        return this.#repeat('the backend answered something else than it was asked');
       default:
         return answer satisfies never;
     }
   }
 
   /** A renewal failed: again, a little later each time, as long as there is time. */
-  #repeat(askedMs: number | undefined): void {
+  #repeat(trouble: string, askedMs?: number): void {
     const { config, failures, term } = this.state;
     const left = (term?.deadline ?? 0) - this.#at.now;
     const backoff = Math.min(maxRetryMs, (config.ttlMs / 50) * 2 ** Math.min(failures, 6));
     const wait = askedMs !== undefined && askedMs > backoff && askedMs < left / 2 ? askedMs : backoff;
-    this.#patch({ failures: failures + 1 });
+    this.#patch({ failures: failures + 1, trouble });
     this.#effect({ kind: 'set-timer', ms: Math.max(1, Math.min(wait, Math.ceil(left))) });
   }
 

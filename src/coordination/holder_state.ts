@@ -41,6 +41,8 @@ export interface HolderState {
   readonly acquireNext: boolean;
   readonly releaseTries: number;
   readonly failures: number;
+  /** Why the last renewal of this tenure failed; undefined when it did not. */
+  readonly trouble: string | undefined;
 }
 
 export type HolderEvent =
@@ -93,6 +95,7 @@ export function initialHolder(config: ResolvedLease): HolderState {
     acquireNext: false,
     releaseTries: 0,
     failures: 0,
+    trouble: undefined,
   };
 }
 

@@ -16,7 +16,7 @@ export interface LeaseReport {
   readonly token: number;
   /** Until its local end, milliseconds; 0 while it is not held. */
   readonly remainingMs: number;
-  /** Why it could not be had the last time; undefined once it was. */
+  /** Why it could not be had the last time, or was lost; undefined while that is mended. */
   readonly problem: string | undefined;
   readonly acquired: number;
   readonly denied: number;
@@ -91,12 +91,13 @@ export class LeaseKeeper {
   #won(token: number, previous: number | undefined): void {
     this.#granted = true;
     this.#counts.acquired += 1;
-    if (this.#problem !== undefined) {
-      this.#port.environment.log.info(`singleton ${this.#name}: the lease is granted at last`);
-    }
-    this.#problem = undefined;
     this.#failing = false;
+    const waited = this.#problem !== undefined;
     this.#port.feed({ kind: 'lease-granted', token, ...(previous === undefined ? {} : { previous }) });
+    // Given back at once: what it waits for has not come.
+    if (!this.#granted) return;
+    this.#problem = undefined;
+    if (waited) this.#port.environment.log.info(`singleton ${this.#name}: the lease is granted at last`);
   }
 
   /** One line when it begins and one when it is over, however often it is tried in between, and in how many words. */
@@ -114,8 +115,17 @@ export class LeaseKeeper {
     this.#port.feed({ kind: 'lease-denied', retryInMs: Math.max(minRetryMs, retryInMs), why });
   }
 
-  /** Also when nothing is held: an acquire whose answer was lost may have been granted. */
-  release(): void {
+  /**
+   * Also when nothing is held: an acquire whose answer was lost may have been granted.
+   * @param useless why what was granted is given back, if that will not change by itself
+   */
+  release(useless?: string): void {
+    if (useless !== undefined && useless !== this.#problem) {
+      this.#port.environment.log.warn(`singleton ${this.#name}: the lease is of no use; it is tried again`, {
+        why: useless,
+      });
+    }
+    this.#problem = useless ?? this.#problem;
     this.#turn += 1;
     this.#acquiring = false;
     this.#granted = false;
@@ -140,6 +150,7 @@ export class LeaseKeeper {
     if (!this.#granted) return;
     this.#granted = false;
     this.#counts.lost += 1;
+    this.#problem = `lost: ${why}`;
     this.#port.feed({ kind: 'lease-lost', why });
   }
 

@@ -10,6 +10,8 @@ type Answer = Extract<ManagerEvent, { kind: 'answer' }>;
 
 /** Until a member that has refused is asked again; doubles up to `resendMs`. */
 const firstRetryMs = 10;
+/** Until the lease is asked for again whose last holder has ended in order; doubles. */
+const firstAcquireRetryMs = 20;
 
 /** With a nonce that no attempt of this node had before. */
 export function newAttempt(draft: Draft): Attempt {
@@ -25,6 +27,7 @@ export function newAttempt(draft: Draft): Attempt {
     custodians: new Set(),
     doubted: false,
     repeats: 0,
+    denials: 0,
     timedOut: false,
   };
 }
@@ -218,13 +221,11 @@ export function onLeaseGranted(draft: Draft, token: number, previous: number | u
     return askAgain(draft);
   }
   if (token <= draft.state.epochStarted) {
-    draft.effect({ kind: 'release-lease' });
-    const started = draft.state.epochStarted;
-    draft.log('warn', 'the lease has a token that is not above the epoch of an earlier instance: not started', {
-      token,
-      started,
-    });
-    return draft.setTimer('acquire', draft.state.config.acquireRetryIntervalMs);
+    const { epochStarted, config } = draft.state;
+    const useless =
+      `its tokens are not above ${epochStarted}, the epoch of an earlier instance (was its backend set back?)`;
+    draft.effect({ kind: 'release-lease', useless });
+    return draft.setTimer('acquire', config.acquireRetryIntervalMs);
   }
   start(draft, phase.attempt, { token, previous });
 }
@@ -241,7 +242,13 @@ export function askAgain(draft: Draft): void {
 export function onLeaseDenied(draft: Draft, retryInMs: number): void {
   const phase = draft.state.phase;
   if (phase.kind !== 'acquiring-lease') return;
-  draft.setTimer('acquire', Math.min(retryInMs, draft.state.config.acquireRetryIntervalMs));
+  const { attempt } = phase;
+  const { config: { acquireRetryIntervalMs }, kept, selfAddress } = draft.state;
+  draft.enter({ ...phase, attempt: { ...attempt, denials: attempt.denials + 1 } });
+  // An instance has just ended elsewhere in order: its node gives the lease back at this very moment.
+  const onItsWay = kept !== undefined && kept.from !== selfAddress;
+  const soonMs = onItsWay ? firstAcquireRetryMs * 2 ** attempt.denials : Infinity;
+  draft.setTimer('acquire', Math.min(retryInMs, soonMs, acquireRetryIntervalMs));
 }
 
 /** The one door to a new instance after a change of host. */

@@ -161,7 +161,7 @@ export class ManagerShell {
       case 'acquire-lease':
         return this.#keeper?.acquire();
       case 'release-lease':
-        return this.#keeper?.release();
+        return this.#keeper?.release(effect.useless);
       default:
         return effect satisfies never;
     }

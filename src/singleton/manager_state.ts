@@ -64,6 +64,8 @@ export interface Attempt {
   readonly doubted: boolean;
   /** How often those that gave no answer were asked again. */
   readonly repeats: number;
+  /** How often the lease was not granted. */
+  readonly denials: number;
   readonly timedOut: boolean;
 }
 
@@ -211,7 +213,8 @@ export type ManagerEffect =
   | { readonly kind: 'set-timer'; readonly timer: TimerName; readonly ms: number; readonly jitter?: number }
   | { readonly kind: 'clear-timer'; readonly timer: TimerName }
   | { readonly kind: 'acquire-lease' }
-  | { readonly kind: 'release-lease' }
+  /** `useless`: it was granted, and this is why nothing can be done with it. */
+  | { readonly kind: 'release-lease'; readonly useless?: string }
   /** Nothing of this singleton runs or is owed on this node any more: the leave may go on. */
   | { readonly kind: 'leave-done' }
   | { readonly kind: 'hosted-anyway'; readonly silent: readonly Address[] }

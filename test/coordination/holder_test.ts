@@ -114,7 +114,8 @@ describe('the holder of a lease', () => {
     }
     assert(tries >= 8, `${tries} tries`);
     assert(desk.now >= 9_900 && desk.now < 9_902, `lost at ${desk.now}`);
-    assertEquals(desk.state.request, undefined);
+    assert(lost.kind === 'lost' && lost.why.includes('(down)'), 'and why is told');
+    assertEquals([desk.state.request, desk.state.trouble], [undefined, undefined]);
     assertEquals(desk.feed({ kind: 'timer' }), []);
   });
 

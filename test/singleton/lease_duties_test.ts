@@ -1,6 +1,6 @@
 /** What a singleton owes its lease: that it is asked for whatever way it is started, and given back before its process ends. */
 import { test } from 'node:test';
-import { assert, assertEquals, assertGreaterOrEqual } from '@std/assert';
+import { assert, assertEquals, assertGreaterOrEqual, assertLess } from '@std/assert';
 import { Actor } from '../../src/actor/actor.ts';
 import type { LeaseFactory } from '../../src/coordination/lease.ts';
 import { resolveLease } from '../../src/coordination/lease.ts';
@@ -55,6 +55,32 @@ for (const end of ['leaves', 'is downed'] as const) {
     assertEquals(journal.peak, 1);
   });
 }
+
+test('a hand-over with a lease takes no longer than the backend takes to give it back, whoever comes there first', async () => {
+  for (const wayMs of [1, 10, 100]) {
+    const cluster = new MemoryCluster();
+    const { clock, timers } = cluster.environment;
+    const memory = new MemoryLeaseStore(clock);
+    const way = () => new Promise<void>((resolve) => void timers.set(wayMs, resolve));
+    // As with every backend that is read before it is written to: the release arrives after the first look of the next.
+    const twoTrips: LeaseStore = {
+      acquire: (request) => way().then(() => memory.acquire(request)),
+      renew: (request) => way().then(() => memory.renew(request)),
+      release: (request) => way().then(way).then(way).then(() => memory.release(request)),
+    };
+    const journal = new Journal();
+    const Counter = counterClass(journal);
+    await cluster.grow(2);
+    for (const node of cluster.nodes) node.cluster.singleton.start(Counter, { lease: leaseOver(cluster, twoTrips) });
+    await cluster.until(() => journal.live === 1);
+    void cluster.nodes[0]!.cluster.leave();
+    await cluster.until(() => journal.live === 0);
+    const endedAt = clock.now();
+    await cluster.until(() => journal.live === 1);
+    assertLess(clock.now() - endedAt, 100 + 8 * wayMs, `${wayMs} ms a way`);
+    assertEquals(journal.peak, 1);
+  }
+});
 
 test('FB-052: with a lease that always refuses, no way to start a singleton starts an instance', async () => {
   const cluster = new MemoryCluster();

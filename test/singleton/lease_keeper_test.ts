@@ -1,19 +1,24 @@
 import { describe, test } from 'node:test';
-import { assert, assertEquals } from '@std/assert';
+import { assert, assertEquals, assertStringIncludes } from '@std/assert';
 import { MemoryLease, MemoryLeaseStore } from '../../src/coordination/memory_lease.ts';
-import type { Lease, LeaseGrant } from '../../src/coordination/lease.ts';
+import { type Lease, type LeaseGrant, resolveLease } from '../../src/coordination/lease.ts';
+import { StoreLease } from '../../src/coordination/store_lease.ts';
 import { LeaseKeeper } from '../../src/singleton/lease_keeper.ts';
 import type { ManagerEvent } from '../../src/singleton/manager_state.ts';
 import { ManualEnvironment } from '../../src/testkit/manual_environment.ts';
+import { FaultyStore } from '../coordination/virtual_bench.ts';
 
-function make(leaseOf: (environment: ManualEnvironment) => Lease) {
+function make(leaseOf: (environment: ManualEnvironment) => Lease, feed: (event: ManagerEvent) => void = () => {}) {
   const environment = new ManualEnvironment();
   const events: ManagerEvent[] = [];
   let released = 0;
   const lease = leaseOf(environment);
   const keeper = new LeaseKeeper('x', lease, 5_000, {
     environment,
-    feed: (event) => events.push(event),
+    feed: (event) => {
+      events.push(event);
+      feed(event);
+    },
     released: () => released += 1,
   });
   return { environment, events, lease, keeper, released: () => released };
@@ -101,6 +106,42 @@ describe('the keeper of a lease', () => {
     await environment.settle();
     assertEquals(environment.logsAt('info'), ['singleton x: the lease is granted at last']);
     assertEquals(keeper.report().problem, undefined);
+  });
+
+  test('a grant that is of no use is one line in the log, and the reason that is shown, however often it comes', async () => {
+    const useless = 'its tokens are too small';
+    const { keeper, environment, lease, events } = make(() => new Scripted(), (event) => {
+      if (event.kind === 'lease-granted' && event.token < 5) keeper.release(useless);
+    });
+    const scripted = lease as Scripted;
+    for (let token = 1; token <= 6; token += 1) {
+      keeper.acquire();
+      scripted.answers.pop()!({ token });
+      await environment.settle();
+      assertEquals(keeper.report().problem, token < 5 ? useless : undefined);
+    }
+    assertEquals([events.length, scripted.releases], [6, 4]);
+    assertEquals(environment.logsAt('warn').length, 1);
+    assertEquals(environment.logsAt('info'), ['singleton x: the lease is granted at last']);
+  });
+
+  test('from the loss on there is a reason why it is not held, until it is granted anew', async () => {
+    const { clock } = new ManualEnvironment();
+    const store = new FaultyStore(new MemoryLeaseStore(clock));
+    const { keeper, environment } = make((environment) =>
+      new StoreLease(store, resolveLease('Lease', { name: 'x', owner: 'a', ttlMs: 1_000 }, 10), environment)
+    );
+    keeper.acquire();
+    await environment.settle();
+    assertEquals(keeper.report().problem, undefined);
+    store.broken = 'a';
+    await environment.elapse(1_100);
+    assertStringIncludes(keeper.report().problem ?? '', 'lost: the term ended');
+    assertStringIncludes(keeper.report().problem ?? '', 'the backend is broken');
+    store.broken = undefined;
+    keeper.acquire();
+    await environment.settle();
+    assertEquals([keeper.report().problem, keeper.report().state], [undefined, 'held']);
   });
 
   test('R65: a win that comes after the release goes back', async () => {

@@ -67,6 +67,35 @@ describe('the manager with a lease', () => {
     assert(desk.last?.kind === 'set-timer' && desk.last.ms === 2_000);
   });
 
+  test('where an instance has ended in order elsewhere, its lease is asked for again soon, and then less and less often', () => {
+    const desk = new Desk();
+    desk.view = viewOf([member('a', { upNumber: 1, started }), member('b', { upNumber: 2, started })], 'a');
+    desk.start();
+    const asked = desk.effects.find((effect) => effect.kind === 'request');
+    assert(asked?.kind === 'request');
+    const result = { epoch: 6, plannedSince: 6, from: 'b:2', watermarks: [], state: null, endedAt: 0 };
+    const verdict = { kind: 'handed-over', result: { ...result, offeredTo: [], givenUp: [] } } as const;
+    const answered = desk.feed({
+      kind: 'answer',
+      uid: 'b',
+      nonce: asked.nonce,
+      epochSeen: 6,
+      epochStarted: 6,
+      verdict,
+    });
+    assert(answered.includes('acquire-lease'));
+    const waits: number[] = [];
+    for (let denial = 0; denial < 9; denial += 1) {
+      desk.feed({ kind: 'lease-denied', retryInMs: 1_500, why: 'b holds it' });
+      assert(desk.last?.kind === 'set-timer' && desk.last.timer === 'acquire');
+      waits.push(desk.last.ms);
+      assert(desk.feed({ kind: 'timer', timer: 'acquire' }).includes('acquire-lease'));
+    }
+    assertEquals(waits, [20, 40, 80, 160, 320, 640, 1_280, 1_500, 1_500]);
+    assertEquals(desk.feed({ kind: 'lease-granted', token: 7, previous: 6 }), ['start-instance']);
+    assert(desk.last?.kind === 'start-instance' && desk.last.report.reason === 'planned');
+  });
+
   test('N10, P34, P35: an error counts like a denial, and is retried', () => {
     const desk = new Desk();
     desk.start();
@@ -126,6 +155,8 @@ describe('the manager with a lease', () => {
     desk.start();
     desk.feed({ kind: 'hosted-elsewhere', address: 'b:1', epoch: 10 });
     assertEquals(desk.feed({ kind: 'lease-granted', token: 10 }), ['release-lease', 'set-timer']);
+    const back = desk.effects.findLast((effect) => effect.kind === 'release-lease');
+    assert(back?.kind === 'release-lease' && back.useless?.includes('not above 10'));
     desk.feed({ kind: 'timer', timer: 'acquire' });
     assertEquals(desk.last?.kind, 'acquire-lease');
     assertEquals(desk.feed({ kind: 'lease-granted', token: 11 }), ['start-instance']);

@@ -25,6 +25,7 @@ const attempt = {
   reached: new Map(),
   custodians: new Set<string>(),
   doubted: false,
+  denials: 0,
   repeats: 0,
   timedOut: false,
 };
