@@ -93,7 +93,15 @@ export class PostgresLeaseStore implements LeaseStore {
       select false, token, previous, owner, renewals, ttl_ms, ceil(extract(epoch from
           renewed_at + ttl_ms * interval '1 millisecond' - clock_timestamp()) * 1000)::bigint
         from ${this.#table} where name = $1::text and not exists (select from taken)`,
-      [name, owner, ttlMs, attempt, ended?.token ?? -1, ended?.renewals ?? -1, this.#expiry === 'database-clock'],
+      [
+        name,
+        owner,
+        Math.ceil(ttlMs),
+        attempt,
+        ended?.token ?? -1,
+        ended?.renewals ?? -1,
+        this.#expiry === 'database-clock',
+      ],
     );
     if (row === undefined || row['owner'] === owner) {
       return { kind: 'error', why: 'the record changed meanwhile', retryInMs: conflictWaitMs };
@@ -119,7 +127,7 @@ export class PostgresLeaseStore implements LeaseStore {
       signal,
       `update ${this.#table} set renewals = renewals + 1, ttl_ms = $4::bigint, renewed_at = clock_timestamp()
         where name = $1::text and owner = $2::text and token = $3::bigint and not free returning token`,
-      [name, owner, token, ttlMs],
+      [name, owner, token, Math.ceil(ttlMs)],
     );
     return row === undefined ? { kind: 'held' } : { kind: 'granted', token: integer(row['token']) };
   }

@@ -110,6 +110,11 @@ export const rules = {
   }),
 } as const;
 
+/** Of a URL: what stands before an @ or after a ? may be a password. */
+export function mayHoldSecret(item: unknown): boolean {
+  return /[@?]/.test(String(item));
+}
+
 /** Throws `OptionsError` unless `value` is undefined or keeps the rule. */
 export function checkOption(family: string, field: string, value: unknown, expected: Rule): void {
   if (value === undefined || expected.accepts(value)) return;
@@ -126,7 +131,9 @@ export function checkOptions<T extends object>(family: string, options: T, expec
   for (const [field, value] of Object.entries(options)) {
     const known = Object.hasOwn(expected, field) ? expected[field as keyof T] : undefined;
     if (known === undefined) {
-      throw new OptionsError(family, field, value, `is not an option; known are ${Object.keys(expected).join(', ')}`);
+      // Perhaps a secret whose name was misspelt.
+      const rule = `is not an option; known are ${Object.keys(expected).join(', ')}`;
+      throw new OptionsError(family, field, '(hidden)', rule);
     }
     checkOption(family, field, value, known);
   }

@@ -1,6 +1,6 @@
 /** This node's end of the arbiter of splits: owns its lease, feeds the claim machine, and carries out what that asks for. */
 import { OptionsError } from '../actor/options.ts';
-import type { Lease, LeaseContext } from '../coordination/lease.ts';
+import { checkLeaseOwner, type Lease, type LeaseContext } from '../coordination/lease.ts';
 import { Alarm } from './alarm.ts';
 import {
   type ClaimAnswer,
@@ -58,7 +58,7 @@ export class Claimant {
       environment: node.environment,
       driftBound: timing.driftBound,
       ttlMs,
-    });
+    }, uid);
     if (this.#lease.ttlMs < ttlMs) {
       const rule = `must have a ttlMs of at least ${ttlMs} with these durations, or none, which takes that`;
       throw new OptionsError('LeaseMajority', 'lease', this.#lease.ttlMs, rule);
@@ -211,9 +211,9 @@ export class Claimant {
   }
 }
 
-function leaseOf(arbiter: SplitArbiter, context: LeaseContext): Lease {
+function leaseOf(arbiter: SplitArbiter, context: LeaseContext, uid: string): Lease {
   try {
-    return arbiter.lease(context);
+    return checkLeaseOwner('LeaseMajority', arbiter.lease(context), uid);
   } catch (error) {
     // The only one that asks for the cluster's own voters, which are not given here.
     if (!(error instanceof OptionsError) || error.field !== 'leaseVoters') throw error;

@@ -1,5 +1,5 @@
 /** What each field of `ClusterSettings` must be. */
-import { type Rule, type Rules, rules } from '../actor/options.ts';
+import { mayHoldSecret, type Rule, type Rules, rules } from '../actor/options.ts';
 import { limits } from '../limits.ts';
 import { isHost, isWildcardHost, parseAddress } from '../transport/address.ts';
 import type { ClusterSettings, FailureDetectorSettings } from './cluster_options.ts';
@@ -111,11 +111,6 @@ function printable(maxChars: number, verb = 'must be'): Rule {
       typeof value === 'string' && value !== '' && value.length <= maxChars && !/[\p{Cc}\p{Cs}]/u.test(value) &&
       value.trim() === value,
   );
-}
-
-/** What stands before an @ or after a ? may be a password. */
-function mayHoldSecret(item: unknown): boolean {
-  return /[@?]/.test(String(item));
 }
 
 function isSeed(value: unknown): boolean {

@@ -1,5 +1,5 @@
 import type { Environment } from '../actor/environment.ts';
-import { checkOptions, OptionsError, type Rules, rules } from '../actor/options.ts';
+import { checkOptions, mayHoldSecret, OptionsError, type Rules, rules } from '../actor/options.ts';
 import { realEnvironment } from '../actor/real_environment.ts';
 import { limits } from '../limits.ts';
 import { count, decode, encode, EtcdGateway } from './etcd_gateway.ts';
@@ -35,17 +35,18 @@ const renewalFloorMs = 100;
 const releaseTries = 3;
 
 const endpointRule = {
-  rule: 'is a URL such as http://127.0.0.1:2379, without a path',
+  rule: 'is a URL such as http://127.0.0.1:2379, without a path and without a name or password',
   accepts: (value: unknown) => {
     if (typeof value !== 'string' || !URL.canParse(value)) return false;
-    const { protocol, pathname, search, username } = new URL(value);
-    return /^https?:$/.test(protocol) && pathname === '/' && search === '' && username === '';
+    const { protocol, pathname, search, hash, username, password } = new URL(value);
+    return /^https?:$/.test(protocol) && pathname === '/' &&
+      [search, hash, username, password].every((part) => part === '');
   },
 };
 
 const optionRules: Rules<EtcdSettings> = {
   ...leaseRules,
-  endpoints: rules.listOf(endpointRule, limits.etcdEndpoints),
+  endpoints: rules.listOf(endpointRule, limits.etcdEndpoints, mayHoldSecret),
   username: rules.text(255),
   password: rules.text(1_024),
   ca: rules.text(limits.leaseAnswerChars),
@@ -93,7 +94,9 @@ export class EtcdLeaseStore implements LeaseStore {
     if (at(answer, 'succeeded') !== true) {
       this.#revoke(lease);
       const winner = holderOf(at(answer, 'responses', 0, 'response_range'));
-      return winner ? this.#held(winner, signal) : { kind: 'error', why: 'the key changed meanwhile', retryInMs: 50 };
+      // An earlier request of this owner that came late is no rival.
+      if (winner && winner.owner !== owner) return this.#held(winner, signal);
+      return { kind: 'error', why: 'the key changed meanwhile', retryInMs: 50 };
     }
     this.#lease = lease;
     const previous = count(at(answer, 'responses', 0, 'response_range', 'kvs', 0, 'mod_revision'));

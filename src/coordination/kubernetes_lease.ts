@@ -1,5 +1,5 @@
 import type { Cancel, Environment } from '../actor/environment.ts';
-import { checkOptions, OptionsError, type Rule, type Rules, rules } from '../actor/options.ts';
+import { checkOptions, mayHoldSecret, OptionsError, type Rule, type Rules, rules } from '../actor/options.ts';
 import { realEnvironment } from '../actor/real_environment.ts';
 import { limits } from '../limits.ts';
 import type { HttpMeans } from './http_means.ts';
@@ -25,7 +25,10 @@ export interface KubernetesSettings extends LeaseSettings {
   readonly authToken?: string;
   /** PEM text. */
   readonly caCert?: string;
-  /** A record of another holder is never waited for longer than this, whatever it says. Default 300 000 ms. */
+  /**
+   * A record of another holder is never waited for longer than this, whatever it says: so no owner may have a longer term.
+   * The same for all owners. Default 300 000 ms.
+   */
   readonly maxTermMs?: number;
   /** Replaces the runtime's `fetch` and files. */
   readonly means?: HttpMeans;
@@ -47,8 +50,12 @@ const namespaceRule: Rule = {
   accepts: (value) => typeof value === 'string' && value.length <= 63 && /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/.test(value),
 };
 const httpsRule: Rule = {
-  rule: 'must be an https URL',
-  accepts: (value) => typeof value === 'string' && URL.canParse(value) && new URL(value).protocol === 'https:',
+  rule: 'must be an https URL without a name, a password or a query',
+  accepts: (value) => {
+    if (typeof value !== 'string' || !URL.canParse(value)) return false;
+    const { protocol, search, hash, username, password } = new URL(value);
+    return protocol === 'https:' && [search, hash, username, password].every((part) => part === '');
+  },
 };
 
 const optionRules: Rules<KubernetesSettings> = {
@@ -226,7 +233,11 @@ export class KubernetesLease extends StoreLease {
       environment,
       means,
     );
-    super(new KubernetesLeaseStore(api, environment, Math.max(maxTermMs, config.ttlMs)), config, environment);
+    if (config.ttlMs > maxTermMs) {
+      const rule = `must be at most maxTermMs (${maxTermMs}), after which others take the record for dead`;
+      throw new OptionsError(family, 'ttlMs', config.ttlMs, rule);
+    }
+    super(new KubernetesLeaseStore(api, environment, maxTermMs), config, environment);
   }
 
   /** For `StartSingletonOptions.lease`: owner, and the name unless it is given, are the singleton's. */
@@ -241,7 +252,10 @@ export class KubernetesLease extends StoreLease {
 }
 
 function checked(settings: KubernetesSettings): KubernetesSettings {
-  const { authToken } = settings;
+  const { apiServerUrl, authToken } = settings;
+  if (apiServerUrl !== undefined && !httpsRule.accepts(apiServerUrl) && mayHoldSecret(apiServerUrl)) {
+    throw new OptionsError(family, 'apiServerUrl', '(hidden)', httpsRule.rule);
+  }
   if (authToken !== undefined && !optionRules.authToken.accepts(authToken)) {
     throw new OptionsError(family, 'authToken', '(hidden)', optionRules.authToken.rule);
   }

@@ -144,3 +144,13 @@ export function settingsFor<T extends LeaseSettings>(context: LeaseContext, sett
 
 /** Makes the lease of one owner. Called once per start, before the first acquire. */
 export type LeaseFactory = (context: LeaseContext) => Lease;
+
+/**
+ * A backend grants a lease again to its owner: two processes under one owner would both hold it.
+ * @throws OptionsError
+ */
+export function checkLeaseOwner(family: string, lease: Lease, uid: string): Lease {
+  if (typeof lease.owner === 'string' && lease.owner.includes(uid)) return lease;
+  const rule = `must contain this process's uid ${uid}, as no other process's does; a factory is given a fitting one`;
+  throw new OptionsError(family, 'lease.owner', lease.owner, rule);
+}

@@ -162,11 +162,16 @@ export class LeaseKeeper {
     return { state, token: held ? lease.token : 0, remainingMs, problem: this.#problem, ...this.#counts };
   }
 
-  /** The node ends: nothing is renewed or told any more. */
-  dispose(): void {
+  /** Another keeper has the lease, or nobody needs it: nothing is told any more. */
+  detach(): void {
     this.#turn += 1;
     this.#granted = false;
     this.#cancelLost();
+  }
+
+  /** The node ends: nothing is renewed or told any more. */
+  dispose(): void {
+    this.detach();
     this.lease.abandon();
   }
 }

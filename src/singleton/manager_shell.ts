@@ -84,6 +84,10 @@ export class ManagerShell {
     });
   }
 
+  get leaseName(): string | undefined {
+    return this.#keeper?.lease.name;
+  }
+
   leaseReport(): LeaseReport | undefined {
     return this.#keeper?.report();
   }
@@ -99,7 +103,10 @@ export class ManagerShell {
   }
 
   #released(): void {
-    if (this.#formerKeeper?.releasing === false) this.#formerKeeper = undefined;
+    if (this.#formerKeeper?.releasing === false) {
+      this.#formerKeeper.detach();
+      this.#formerKeeper = undefined;
+    }
     this.#port.leaveDone();
   }
 

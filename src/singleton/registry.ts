@@ -1,10 +1,10 @@
 /** `cluster.singleton`: starting, finding, moving, spawning and stopping singletons. */
 import type { Actor, ActorOrFactory } from '../actor/actor.ts';
-import { OptionsError } from '../actor/options.ts';
 import type { ActorRef } from '../actor/ref.ts';
 import type { ActorSystem } from '../actor/system.ts';
 import type { MembershipNode } from '../cluster/contract.ts';
 import { anyRetires, retires } from '../cluster/full_shutdown.ts';
+import { checkLeaseOwner, type Lease } from '../coordination/lease.ts';
 import {
   eligibleHosts,
   freshPlace,
@@ -206,7 +206,7 @@ export class SingletonRegistry {
     if (start.handOverTimeoutMs !== undefined) {
       this.#options.checkHandOverTimeout('StartSingletonOptions', 'handOverTimeoutMs', start.handOverTimeoutMs);
     }
-    checkOwner(start, this.#node.uid);
+    if (typeof start.lease === 'object') checkLeaseOwner('StartSingletonOptions', start.lease, this.#node.uid);
     const singleton = this.#set.get(start.typeName);
     const { manager } = singleton;
     if (manager.start) {
@@ -222,6 +222,7 @@ export class SingletonRegistry {
     // Made first: where its factory throws, nothing has begun.
     const lease = this.#set.leaseOf(start);
     this.#warnOfOthers(start);
+    if (lease !== undefined) this.#warnOfShared(start.typeName, lease);
     this.#system.spawnSystem(managerPath(start.typeName), () => new ManagerActor(), {});
     this.#set.begin(singleton, start, lease);
     return singleton.ref;
@@ -237,6 +238,17 @@ export class SingletonRegistry {
       `singleton ${first.typeName} is started already: the later options are ignored, which differ in ${
         fields.join(', ')
       }`,
+    );
+  }
+
+  /** A backend takes two leases of one name and owner for one. */
+  #warnOfShared(typeName: string, { name }: Lease): void {
+    const other = [...this.#set.all()].find(({ name: one, manager }) =>
+      one !== typeName && manager.start !== undefined && manager.leaseName === name
+    );
+    if (other === undefined) return;
+    this.#node.environment.log.warn(
+      `singletons ${other.name} and ${typeName} have leases of one name, ${name}: in one backend each takes it from the other`,
     );
   }
 
@@ -289,12 +301,4 @@ export class SingletonRegistry {
   hostOf(name: string): string | undefined {
     return hostOf(this.#node.view(), name)?.address;
   }
-}
-
-/** A backend grants a lease again to its owner: two processes under one owner would both hold it. */
-function checkOwner({ lease }: ResolvedStart<any>, uid: string): void {
-  if (lease === undefined || typeof lease === 'function' || lease.owner.includes(uid)) return;
-  const rule =
-    `must be a factory, or have an owner that contains this process's uid ${uid}, as no other process's does`;
-  throw new OptionsError('StartSingletonOptions', 'lease.owner', lease.owner, rule);
 }

@@ -150,7 +150,8 @@ export class SingletonSet {
     if (typeof lease !== 'function') return lease;
     const { address, uid, environment } = this.#port.node;
     const { driftBound, arbiter } = this.#port.options;
-    return checkMadeLease(lease({ name: typeName, owner: `${address}#${uid}`, environment, driftBound, arbiter }));
+    const owner = `${address}#${uid}`;
+    return checkMadeLease(lease({ name: typeName, owner, environment, driftBound, arbiter }), uid);
   }
 
   /** Tells the cluster what this node has started and hosts, whenever either has changed. */

@@ -2,7 +2,7 @@
 import { type ActorOrFactory, isActorClass } from '../actor/actor.ts';
 import { checkOptions, OptionsError, type Rules, rules } from '../actor/options.ts';
 import { checkSpawnOptions, type SpawnOptions } from '../actor/spawn_options.ts';
-import type { Lease, LeaseFactory } from '../coordination/lease.ts';
+import { checkLeaseOwner, type Lease, type LeaseFactory } from '../coordination/lease.ts';
 import { limits } from '../limits.ts';
 import type { Placement } from './host.ts';
 import { checkRole, checkTypeName } from './key.ts';
@@ -82,10 +82,12 @@ const leaseRule = {
     ),
 };
 
-/** @throws OptionsError when a factory has returned something else */
-export function checkMadeLease(lease: Lease): Lease {
-  if (leaseRule.accepts(lease)) return lease;
-  throw new OptionsError(family, 'lease', lease, 'must be a factory that returns a lease');
+/** @throws OptionsError when a factory has returned something else, or a lease that another process may hold as well */
+export function checkMadeLease(lease: Lease, uid: string): Lease {
+  if (!leaseRule.accepts(lease)) {
+    throw new OptionsError(family, 'lease', lease, 'must be a factory that returns a lease');
+  }
+  return checkLeaseOwner(family, lease, uid);
 }
 
 const settingRules: Rules<StartSingletonSettings<any>> = {

@@ -262,7 +262,7 @@ describe('LeaseMajority, node by node', () => {
     assertEquals(left[0]!.node.down('10.0.0.99:1'), 'unknown');
   });
 
-  test('a lease that is too short is refused, and nothing stays behind', async () => {
+  test('a lease that is too short, or that every node would own, is refused, and nothing stays behind', async () => {
     const { harness } = new Backend();
     const lease = MemoryLease.factory(new MemoryLeaseStore(harness.environment.clock), { ttlMs: 10_000 });
     const error = await assertRejects(
@@ -271,6 +271,15 @@ describe('LeaseMajority, node by node', () => {
       'LeaseMajority.lease: must have a ttlMs of at least 27264',
     );
     assertEquals(error.value, 10_000);
+    const store = new MemoryLeaseStore(harness.environment.clock);
+    const strategy = new LeaseMajority({
+      lease: (context) => MemoryLease.factory(store, {})({ ...context, owner: 'every node' }),
+    });
+    await assertRejects(
+      () => harness.add('10.0.9.1:4000', [], { strategy, timing }),
+      OptionsError,
+      'LeaseMajority.lease.owner: must contain',
+    );
     await harness.add('10.0.9.1:4000', []);
   });
 });

@@ -226,6 +226,15 @@ describe('PostgreSQL leases', { skip }, () => {
     assert(await lease.acquire());
     await lease.release();
   });
+
+  scene('a term of a fraction of a millisecond is granted and renewed like any other', async () => {
+    const lease = made({ ttlMs: 999.5 });
+    assert(await lease.acquire());
+    const { deadline } = lease;
+    await sleep(600);
+    assertGreater(lease.deadline, deadline);
+    await lease.release();
+  });
 });
 
 test('R77: bad settings are refused', () => {

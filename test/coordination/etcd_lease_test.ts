@@ -254,6 +254,40 @@ test('rule 18: in the last second of a term, where etcd leaves the time out of i
   lease.abandon();
 });
 
+test('an own acquire that was given up and comes late is no rival: it is asked for again at once, and can be given back', async () => {
+  const header = { cluster_id: '1', revision: '9' };
+  const own = { header, kvs: [{ value: encode('a#1'), mod_revision: '8', lease: '41' }] };
+  let late = false;
+  const calls: string[] = [];
+  const answers: Record<string, () => unknown> = {
+    '/v3/kv/range': () => late ? own : { header },
+    '/v3/lease/grant': () => ({ header, ID: '42', TTL: '2' }),
+    '/v3/kv/txn': () => {
+      const succeeded = late;
+      late = true;
+      return { header, succeeded, responses: succeeded ? [] : [{ response_range: own }] };
+    },
+    '/v3/lease/revoke': () => ({ header }),
+    '/v3/lease/timetolive': () => ({ header, TTL: '2' }),
+  };
+  const means: HttpMeans = {
+    readTextFile: () => Promise.reject(new Error('none')),
+    environmentVariable: () => undefined,
+    fetch: async (url) => {
+      const { pathname } = new URL(url);
+      calls.push(pathname);
+      return new Response(JSON.stringify(answers[pathname]!()));
+    },
+  };
+  const lease = made({ name: 'x', owner: 'a#1', endpoints: ['http://127.0.0.1:2379'], means });
+  await assertRejects(() => lease.acquire(), LeaseError, 'the key changed meanwhile');
+  assertEquals(lease.retryInMs, 50);
+  const before = calls.length;
+  await lease.release();
+  assert(calls.slice(before).includes('/v3/kv/txn'), 'the record of its own is taken away');
+  lease.abandon();
+});
+
 test('R77: bad settings are refused, and no password is shown', () => {
   const good = { name: 'x', owner: 'a', ttlMs, endpoints: ['http://h:1'] };
   const bad: [EtcdSettings, string][] = [
@@ -261,7 +295,9 @@ test('R77: bad settings are refused, and no password is shown', () => {
     [{ endpoints: [] }, 'EtcdLease.endpoints: must name at least one'],
     [{ endpoints: ['h:1'] }, 'EtcdLease.endpoints'],
     [{ endpoints: ['http://h:1/path'] }, 'EtcdLease.endpoints'],
-    [{ endpoints: ['http://u:p@h:1'] }, 'EtcdLease.endpoints'],
+    [{ endpoints: ['http://u:psst@h:1'] }, 'EtcdLease.endpoints'],
+    [{ endpoints: ['http://:psst@h:1'] }, 'EtcdLease.endpoints'],
+    [{ endpoints: ['http://h:1?auth=psst'] }, 'EtcdLease.endpoints'],
     [{ username: 'u' }, 'EtcdLease.username: must be given together with password'],
     [{ username: 'u', password: ['pass', 'word'] as never }, 'EtcdLease.password: must be'],
     [{ prefix: '' }, 'EtcdLease.prefix'],
@@ -269,6 +305,7 @@ test('R77: bad settings are refused, and no password is shown', () => {
   for (const [change, message] of bad) {
     const error = assertThrows(() => new EtcdLease({ ...good, ...change }), OptionsError, message);
     assertEquals(error.field === 'password' ? error.value : '(hidden)', '(hidden)');
+    assert(!`${error.message} ${error.value}`.includes('psst'));
   }
   assertThrows(() => EtcdLease.factory({ ttlMs }), OptionsError, 'endpoints');
 });

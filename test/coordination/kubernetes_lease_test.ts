@@ -303,9 +303,14 @@ describe('R79 to R83: the Kubernetes lease', () => {
       [{ apiServerUrl: 'https://k' }, 'KubernetesLease.authToken: must be given together'],
       [{ authToken: '' }, 'KubernetesLease.authToken'],
       [{ maxTermMs: 10 }, 'KubernetesLease.maxTermMs'],
+      [{ ttlMs: 5_001, maxTermMs: 5_000 }, 'KubernetesLease.ttlMs: must be at most maxTermMs (5000)'],
+      [{ ttlMs: 300_001 }, 'KubernetesLease.ttlMs: must be at most maxTermMs (300000)'],
+      [{ apiServerUrl: 'https://u:psst@k', authToken: 't', caCert: 'c' }, 'KubernetesLease.apiServerUrl: must be'],
+      [{ apiServerUrl: 'https://k?token=psst', authToken: 't', caCert: 'c' }, 'KubernetesLease.apiServerUrl: must be'],
     ];
     for (const [change, message] of bad) {
-      assertThrows(() => new KubernetesLease({ ...good, ...change }), OptionsError, message);
+      const error = assertThrows(() => new KubernetesLease({ ...good, ...change }), OptionsError, message);
+      assert(!`${error.message} ${error.value}`.includes('psst'));
     }
     assertThrows(() => KubernetesLease.factory({ ttlMs: 3_000 }), OptionsError, 'namespace');
     const context = { name: 'jobs', owner: 'o', environment: new ManualEnvironment(), driftBound: 0 };

@@ -1,11 +1,19 @@
 /** What a singleton owes its lease: that it is asked for whatever way it is started, and given back before its process ends. */
 import { test } from 'node:test';
-import { assert, assertEquals, assertGreaterOrEqual, assertLess } from '@std/assert';
+import {
+  assert,
+  assertEquals,
+  assertGreaterOrEqual,
+  assertLess,
+  assertStringIncludes,
+  assertThrows,
+} from '@std/assert';
 import { Actor } from '../../src/actor/actor.ts';
-import type { LeaseFactory } from '../../src/coordination/lease.ts';
+import { OptionsError } from '../../src/actor/options.ts';
+import type { LeaseContext, LeaseFactory } from '../../src/coordination/lease.ts';
 import { resolveLease } from '../../src/coordination/lease.ts';
 import type { LeaseStore } from '../../src/coordination/lease_store.ts';
-import { MemoryLeaseStore } from '../../src/coordination/memory_lease.ts';
+import { MemoryLease, MemoryLeaseStore } from '../../src/coordination/memory_lease.ts';
 import { StoreLease } from '../../src/coordination/store_lease.ts';
 import { SingletonKey } from '../../src/singleton/key.ts';
 import { StartSingletonOptions } from '../../src/singleton/start_options.ts';
@@ -80,6 +88,33 @@ test('a hand-over with a lease takes no longer than the backend takes to give it
     assertLess(clock.now() - endedAt, 100 + 8 * wayMs, `${wayMs} ms a way`);
     assertEquals(journal.peak, 1);
   }
+});
+
+test('FB-009: a factory whose leases have an owner of its own is refused: two processes would both hold it', async () => {
+  const cluster = new MemoryCluster();
+  await cluster.grow(1);
+  const store = new MemoryLeaseStore(cluster.environment.clock);
+  const mine: LeaseFactory = ({ name }) => leaseOver(cluster, store)({ name, owner: 'worker' } as LeaseContext);
+  const { singleton } = cluster.nodes[0]!.cluster;
+  const Counter = counterClass(new Journal());
+  assertThrows(() => singleton.start(Counter, { lease: mine }), OptionsError, 'StartSingletonOptions.lease.owner');
+  assert(!singleton.isStarted('counter'));
+});
+
+test('two singletons with leases of one name are told of, since one backend takes them for one', async () => {
+  const cluster = new MemoryCluster();
+  await cluster.grow(1);
+  const store = new MemoryLeaseStore(cluster.environment.clock);
+  const { singleton } = cluster.nodes[0]!.cluster;
+  const actor = () => new (counterClass(new Journal()))();
+  const shared = MemoryLease.factory(store, { name: 'shop', ttlMs });
+  const told = () => cluster.environment.logsAt('warn').filter((line) => line.includes('leases of one name'));
+  singleton.start({ typeName: 'a', actor, lease: MemoryLease.factory(store, { ttlMs }) });
+  singleton.start({ typeName: 'b', actor, lease: shared });
+  assertEquals(told(), []);
+  singleton.start({ typeName: 'c', actor, lease: shared });
+  assertEquals(told().length, 1);
+  assertStringIncludes(told()[0]!, 'singletons b and c');
 });
 
 test('FB-052: with a lease that always refuses, no way to start a singleton starts an instance', async () => {
