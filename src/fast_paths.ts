@@ -20,6 +20,8 @@ export const fastPaths = {
   shortSenders: true,
   /** Hash, order and ring of the members are carried over where a few of them change. */
   carriedIndex: true,
+  /** A node that is awake does what would be due soon, and small clusters beat in step. */
+  pulse: true,
 };
 
 export type FastPath = keyof typeof fastPaths;

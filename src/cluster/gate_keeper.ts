@@ -7,15 +7,18 @@ import type { Instant } from '../coordination/holder_state.ts';
 import type { PeerIdentity } from '../transport/contract.ts';
 import type { Envelope } from '../transport/peers_contract.ts';
 import { codes } from '../wire/codes.ts';
-import { Alarm } from './alarm.ts';
 import type { HostGate } from './contract.ts';
 import { heardEveryMs } from './downing/lease_majority.ts';
 import { acknowledged, emptyGate, gateDeadline, type GateState, graceDeadline, retained } from './gate.ts';
 import { answered, forgotten, type HeardState, longestSilenceMs, nobodyHeard, seen, silenceMs } from './heard.ts';
 import { selfRecord } from './membership_state.ts';
 import type { NodeContext } from './node_context.ts';
+import type { PeriodicWork } from './pulse.ts';
 import { stableAfterMs } from './timing.ts';
 import { isActive } from './transitions.ts';
+
+/** The part of its wait by which a ping may come with the heartbeats; more than half, so that two hosts fall into step. */
+const early = 5 / 8;
 
 /** Pings whose answers may still count are remembered; older ones have passed the window. */
 const pingsKept = 64;
@@ -42,12 +45,12 @@ export class GateKeeper implements HostGate {
   #sent = new Map<number, Instant>();
   /** Who was in the last round of pings. */
   #pinged: ReadonlySet<string> = new Set();
-  #pings: Alarm;
+  #pings: PeriodicWork;
   #listeners = new Set<() => void>();
 
   constructor(node: NodeContext) {
     this.#node = node;
-    this.#pings = new Alarm(node.environment, () => this.#ping());
+    this.#pings = node.pulse.work(early, () => this.#ping());
   }
 
   open(): boolean {

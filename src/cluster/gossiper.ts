@@ -2,12 +2,12 @@
 import type { Address } from '../transport/contract.ts';
 import type { Envelope } from '../transport/peers_contract.ts';
 import { codes } from '../wire/codes.ts';
-import { Alarm } from './alarm.ts';
 import { byAge, leaderOf } from './convergence.ts';
 import { encodeGossip } from './gossip_codec.ts';
 import { deltaOf, isEmptyDelta } from './gossip_delta.ts';
 import { digestOf, type GossipState, type MemberRecord, type Tombstone } from './gossip_state.ts';
 import type { NodeContext } from './node_context.ts';
+import type { PeriodicWork } from './pulse.ts';
 import { ringOf, watchedBy } from './ring.ts';
 import { encodeSeen } from './seen.ts';
 import { isActive } from './transitions.ts';
@@ -23,9 +23,12 @@ const recentKept = 256;
 /** A large cluster that has changed without a pause for so long repairs differences in the middle of it. */
 const fluxMs = 10_000;
 
+/** Rounds go with every second heartbeat, hardly more often than asked for. */
+const early = 0.3;
+
 export class Gossiper {
   #node: NodeContext;
-  #round: Alarm;
+  #round: PeriodicWork;
   #wanted: 'nothing' | 'progress' | 'push' = 'nothing';
   #scheduled = false;
   #intervalMs: number;
@@ -43,7 +46,7 @@ export class Gossiper {
     this.#node = node;
     this.#intervalMs = node.settings.gossipIntervalMs ?? 1_000;
     this.#toAllUpTo = node.settings.gossipToAllUpTo ?? pushToAllUpTo;
-    this.#round = new Alarm(node.environment, () => this.#repair());
+    this.#round = node.pulse.work(early, () => this.#repair());
   }
 
   start(): void {

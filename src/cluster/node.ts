@@ -25,6 +25,7 @@ import { Alarm } from './alarm.ts';
 import { type ChangeListener, type NodeEnd, Notifier } from './notifier.ts';
 import { type JoinOptions, waitUntilUp } from './wait_until_up.ts';
 import { type MessageHandler, NodeInbox } from './node_inbox.ts';
+import { Pulse } from './pulse.ts';
 import { SplitWatch } from './split_watch.ts';
 import { isActive } from './transitions.ts';
 import { buildView, diffViews, sameView } from './view.ts';
@@ -38,6 +39,7 @@ export class ClusterNode implements MembershipNode, NodeContext {
   readonly uid: string;
   readonly address: Address;
   readonly peers: Peers;
+  readonly pulse: Pulse;
   readonly gate: HostGate;
   readonly #keeper: GateKeeper;
   readonly #heartbeats: Heartbeats;
@@ -66,6 +68,7 @@ export class ClusterNode implements MembershipNode, NodeContext {
     this.uid = settings.uid;
     this.address = peers.address;
     this.peers = peers;
+    this.pulse = new Pulse(this.environment);
     const { timing, minMembers = 1 } = settings;
     this.#state = createMembership(initialRecord(settings, peers.address), {
       marginMs: () => timing.removalMarginMs,
@@ -300,15 +303,11 @@ export class ClusterNode implements MembershipNode, NodeContext {
     this.#keeper.end();
     if (selfDown) this.#notifier.selfDown(why);
     this.#gossiper.flush();
-    for (const part of this.#parts()) part.stop();
-    this.#wakes.stop();
+    for (const part of [this.#joiner, this.#heartbeats, this.#splits, this.#deaths, this.#heal]) part.stop();
+    for (const part of [this.#gossiper, this.#leaver, this.#wakes]) part.stop();
     this.environment.log.info('this node has ended', { why });
     this.#refreshView();
     this.#notifier.ended(this.#end);
-  }
-
-  #parts(): readonly { stop(): void }[] {
-    return [this.#joiner, this.#heartbeats, this.#splits, this.#deaths, this.#heal, this.#gossiper, this.#leaver];
   }
 
   #paused(pauseMs: number): void {

@@ -7,6 +7,7 @@ import type { MemberRecord } from './gossip_state.ts';
 import type { MembershipView } from './member.ts';
 import type { Membership, MembershipEvent } from './membership_state.ts';
 import type { NodeEnd } from './notifier.ts';
+import type { Pulse } from './pulse.ts';
 import type { SelfElection } from './cluster_options.ts';
 import type { Timing } from './timing.ts';
 
@@ -45,6 +46,7 @@ export interface NodeContext {
   readonly environment: Environment;
   readonly address: Address;
   readonly peers: Peers;
+  readonly pulse: Pulse;
   membership(): Membership;
   view(): MembershipView;
   dispatch(event: MembershipEvent): void;

@@ -6,6 +6,7 @@ import type { DowningStrategy } from '../../src/cluster/downing/contract.ts';
 import { graceDeadline } from '../../src/cluster/gate.ts';
 import { GateKeeper } from '../../src/cluster/gate_keeper.ts';
 import type { NodeContext } from '../../src/cluster/node_context.ts';
+import { Pulse } from '../../src/cluster/pulse.ts';
 import { resolveTiming } from '../../src/cluster/timing.ts';
 import { MemoryLease, MemoryLeaseStore } from '../../src/coordination/memory_lease.ts';
 import { ManualEnvironment } from '../../src/testkit/manual_environment.ts';
@@ -25,8 +26,10 @@ function keeperOn(members: string, strategy: DowningStrategy, hosts = false) {
   const hosting = new Map(hosts ? [['s', { epoch: 1, plannedSince: 1, since: 1 }]] : []);
   const records = new Map(all.map((one) => [one.uid, { ...one, hosting }]));
   const sent: [to: string, code: unknown, nonce: unknown][] = [];
+  const own = { ...environment, clock, timers: environment.timers };
   const node = {
-    environment: { ...environment, clock, timers: environment.timers },
+    environment: own,
+    pulse: new Pulse(own),
     settings: { strategy, timing: resolveTiming(), uid: 'A' },
     membership: () => ({ gossip: { records }, selfUid: 'A' }),
     view: () => ({ members: all, self }),
