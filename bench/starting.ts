@@ -6,9 +6,12 @@ import { median, medianRow, now, type Row } from './measure.ts';
 import { exit, processorSeconds, residentMiB, root, startNode } from './processes.ts';
 
 const rounds = 5;
-/** Milliseconds for a cluster to come to rest, and then of rest. */
-const settleMs = 3_000;
-const restMs = 20_000;
+/**
+ * Milliseconds for a cluster to come to rest, and then of rest. Engines compile what runs often for most of the first, on
+ * threads of their own.
+ */
+const settleMs = 30_000;
+const restMs = 60_000;
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 /** Runs nothing but the runtime itself. */

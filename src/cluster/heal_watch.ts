@@ -70,8 +70,8 @@ export class HealWatch {
   /** Remembers where members were that did not leave by themselves. */
   changed(changes: readonly MemberChange[]): void {
     const now = this.#node.environment.clock.now();
+    if (changes.length > 0) this.#schedule();
     for (const change of changes) {
-      if (change.kind === 'leader') this.#schedule();
       if (change.kind !== 'member' || change.member.status !== 'removed' || change.before === undefined) continue;
       const { status, address, terminated } = change.before;
       if (status === 'leaving' || status === 'exiting' || terminated) continue;
@@ -160,17 +160,14 @@ export class HealWatch {
   }
 
   #round(): void {
-    const { address, settings, environment } = this.#node;
-    const { gossip } = this.#node.membership();
-    const present = new Set([address]);
-    for (const record of gossip.records.values()) if (isActive(record.status)) present.add(record.address);
-    const before = environment.clock.now() - lostForMs;
-    for (const [lost, since] of this.#lost) if (since < before) this.#lost.delete(lost);
+    const { settings, environment } = this.#node;
     const now = environment.clock.now();
+    for (const [lost, since] of this.#lost) if (since < now - lostForMs) this.#lost.delete(lost);
+    const missing = this.#missing();
     const full = now >= this.#nextFullAt;
     if (full) this.#nextFullAt = now + healEveryMs;
-    for (const target of new Set([...settings.seeds, ...(full ? this.#lost.keys() : [])])) {
-      if (present.has(this.#spelt.get(target) ?? target) || this.#asking.has(target)) continue;
+    for (const target of missing) {
+      if (this.#asking.has(target) || !(full || settings.seeds.includes(target))) continue;
       const cancel = settings.transport.seed(target, (answer) => {
         this.#asking.delete(target);
         if (!('reason' in answer) && answer.address !== target && this.#lost.get(target) === undefined) {
@@ -180,7 +177,18 @@ export class HealWatch {
       });
       this.#asking.set(target, cancel);
     }
-    this.#schedule();
+    // With everybody here there is nothing to wake up for before the next change.
+    if (missing.size > 0) this.#schedule();
+  }
+
+  /** Seeds, and addresses of lost members, at which no active member is known. */
+  #missing(): Set<string> {
+    const present = new Set([this.#node.address]);
+    for (const { status, address } of this.#node.membership().gossip.records.values()) {
+      if (isActive(status)) present.add(address);
+    }
+    const targets = [...this.#node.settings.seeds, ...this.#lost.keys()];
+    return new Set(targets.filter((target) => !present.has(this.#spelt.get(target) ?? target)));
   }
 
   #answered(answer: SeedAnswer | DialFailure): void {

@@ -5,7 +5,7 @@ import { Pulse } from '../../src/cluster/pulse.ts';
 import { fastPaths } from '../../src/fast_paths.ts';
 import { ManualEnvironment } from '../../src/testkit/manual_environment.ts';
 import type { LinkedPeers } from '../../src/transport/peers.ts';
-import { Harness } from './support/node_harness.ts';
+import { allUp, Harness, statuses } from './support/node_harness.ts';
 
 /** Works of a pulse that come back every so many milliseconds, with when they ran. */
 function pulseOf(...works: readonly [everyMs: number, early: number][]) {
@@ -118,5 +118,26 @@ describe('nodes in step', () => {
     const together = await sendsAtRest();
     assert(together.frames < apart.frames, `${together.frames} frames, ${apart.frames} before`);
     assert(together.moments < 0.6 * apart.moments, `${together.moments} moments, ${apart.moments} before`);
+  });
+
+  test('a leader whose seeds are all members wakes up for heartbeats alone', async () => {
+    const harness = new Harness(0);
+    const { timers } = harness.environment;
+    const { set } = timers;
+    let rung = 0;
+    timers.set = (delayMs, run) =>
+      set(delayMs, () => {
+        rung += 1;
+        run();
+      });
+    const seeds = ['a:1', 'b:1'];
+    await harness.add('a:1', seeds, { selfElection: 'immediate' });
+    await harness.add('b:1', seeds);
+    await harness.until(() => harness.nodes.every((one) => allUp(one) && statuses(one).length === 2), 20_000);
+    await harness.environment.elapse(6_000);
+    rung = 0;
+    await harness.environment.elapse(10_000);
+    // The one that is first wakes the other with its beat.
+    assertEquals(rung, 20);
   });
 });
