@@ -71,6 +71,11 @@ export const coreLimits = {
 const others = /* @__PURE__ */ (() => ({
   /** One message, encoded. */
   messageBytes: 4 * 1024 * 1024,
+  /** One message of the nodes among themselves, encoded; the largest is the whole state of a large cluster. */
+  systemMessageBytes: 16 * 1024 * 1024,
+  /** The whole state of a cluster, and items in it: no node starts a singleton beyond it, so that the state stays one message. */
+  stateBytes: 12 * 1024 * 1024,
+  stateItems: 750_000,
   /** Items (array elements, map entries, strings) in one frame, checked before decoding. */
   itemsPerFrame: 1_000_000,
   /** User messages and bytes waiting per peer (no link yet, or a slow one); beyond it they are dead letters. */

@@ -6,10 +6,12 @@ import { byAge, leaderOf } from './convergence.ts';
 import { encodeGossip } from './gossip_codec.ts';
 import { deltaOf, isEmptyDelta } from './gossip_delta.ts';
 import { digestOf, type GossipState, type MemberRecord, type Tombstone } from './gossip_state.ts';
+import { limits } from '../limits.ts';
 import type { NodeContext } from './node_context.ts';
 import type { PeriodicWork } from './pulse.ts';
 import { ringOf, watchedBy } from './ring.ts';
 import { encodeSeen } from './seen.ts';
+import { membersSize } from './state_size.ts';
 import { isActive } from './transitions.ts';
 
 /** Up to this many members a push goes to everybody. */
@@ -22,6 +24,8 @@ const recentMs = 60_000;
 const recentKept = 256;
 /** A large cluster that has changed without a pause for so long repairs differences in the middle of it. */
 const fluxMs = 10_000;
+/** From this size on a state travels whole only to who lacks it, also in a small cluster. */
+const largeBytes = limits.frameBytes;
 
 /** Rounds go with every second heartbeat, hardly more often than asked for. */
 const early = 0.3;
@@ -98,7 +102,8 @@ export class Gossiper {
    */
   repair(to: Address): void {
     const now = this.#node.environment.clock.now();
-    const large = this.#node.membership().gossip.records.size > this.#toAllUpTo + 1;
+    const { records } = this.#node.membership().gossip;
+    const large = records.size > this.#toAllUpTo + 1 || takesMuch(records);
     const inFlux = now - this.#changedAt < this.#intervalMs && now - this.#calmAt < fluxMs;
     if (!large || !inFlux) this.reply(to, []);
   }
@@ -119,7 +124,8 @@ export class Gossiper {
     const targets = this.#pushTargets();
     const told = this.#told;
     this.#told = gossip;
-    const delta = targets.length > 0 && this.#others().length > this.#toAllUpTo && told?.clusterId === gossip.clusterId
+    const delta = targets.length > 0 && told?.clusterId === gossip.clusterId &&
+        (this.#others().length > this.#toAllUpTo || takesMuch(gossip.records))
       ? deltaOf(told, gossip)
       : undefined;
     let whole: Envelope | undefined;
@@ -218,6 +224,10 @@ export class Gossiper {
     }
     return recent;
   }
+}
+
+function takesMuch(records: ReadonlyMap<string, MemberRecord>): boolean {
+  return membersSize(records.values()).bytes > largeBytes;
 }
 
 function activeBut(uid: string, records: Iterable<MemberRecord>): MemberRecord[] {

@@ -5,6 +5,7 @@ import type { ActorSystem } from '../actor/system.ts';
 import type { MembershipNode } from '../cluster/contract.ts';
 import { anyRetires, retires } from '../cluster/full_shutdown.ts';
 import { checkLeaseOwner, type Lease } from '../coordination/lease.ts';
+import { noRoomFor } from '../cluster/state_size.ts';
 import {
   eligibleHosts,
   freshPlace,
@@ -96,14 +97,21 @@ export class SingletonRegistry {
     }, before);
   }
 
-  /** Starts the singleton named by the class. Get-or-create: a second start returns the same ref. */
+  /**
+   * Starts the singleton named by the class. Get-or-create: a second start returns the same ref.
+   * @throws SingletonStateError when this node has left, the singleton is still stopping here, or the state of the cluster has
+   * no room for one more (`limits.stateBytes`); OptionsError
+   */
   start<T>(type: SimpleSingletonClass<T>): ActorRef<T>;
   start<T>(type: SimpleSingletonClass<T>, options: StartOptionsInput<T>): ActorRef<T>;
   start<T>(type: SingletonClass<T>, factory: () => Actor<T>, options?: StartOptionsInput<T>): ActorRef<T>;
   start<T>(key: SingletonKey<T>, actor: ActorOrFactory<T>, options?: StartOptionsInput<T>): ActorRef<T>;
   start<T>(options: StartOptionsInput<T>): ActorRef<T>;
   start(first: any, second?: any, third?: any): ActorRef<any> {
-    return this.#start(resolveStart(startSettings(first, second, third)));
+    const start = resolveStart(startSettings(first, second, third));
+    const full = this.isStarted(start.typeName) ? undefined : noRoomFor(start.typeName, this.#node.view().members);
+    if (full !== undefined) throw new SingletonStateError(`singleton ${start.typeName} cannot be started: ${full}`);
+    return this.#start(start);
   }
 
   /** The ref of a singleton, whether or not this node started it. Never makes this node a host. */

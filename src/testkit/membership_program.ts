@@ -23,6 +23,9 @@ export const membershipProgram: Program = {
   create: (context) => new MembershipRun(context),
 };
 
+/** Less than the records of three members take. */
+const smallFrameBytes = 200;
+
 class MembershipRun implements ProgramRun {
   #nodes = new Map<SimProcess, ClusterNode>();
   #rules: MembershipRules;
@@ -31,6 +34,8 @@ class MembershipRun implements ProgramRun {
   #seeds: readonly string[];
   #promotions = 0;
   #gossipToAllUpTo: number;
+  /** Some runs cut whole states into parts, as a large cluster does. */
+  #frames: { readonly frameBytes?: number };
   #plannedOnly: boolean;
   #liars = new WeakMap<SimProcess, Liar>();
   #sidesLive: boolean;
@@ -47,6 +52,7 @@ class MembershipRun implements ProgramRun {
     this.#strategy = this.#sidesLive ? everySideLives : random.chance(0.8) ? new KeepMajority() : new KeepOldest();
     // Small enough that small clusters do what large ones do.
     this.#gossipToAllUpTo = random.chance(0.5) ? 1 : 12;
+    this.#frames = new Prng(`${world.seed}/frames`).chance(0.5) ? { frameBytes: smallFrameBytes } : {};
     const all = random.chance(0.7);
     this.#seeds = all
       ? addresses
@@ -76,7 +82,7 @@ class MembershipRun implements ProgramRun {
         gossipToAllUpTo: this.#gossipToAllUpTo,
         transport,
       },
-      (events) => createPeers({ environment, transport, codec: new Codec(), uid, events }),
+      (events) => createPeers({ environment, transport, codec: new Codec(), uid, events, ...this.#frames }),
     );
     made.node = node;
     this.#watch(process, node);

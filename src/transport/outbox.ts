@@ -13,6 +13,8 @@ export interface OutboxOwner {
   undeliverable(envelope: Envelope, reason: string): void;
   /** The socket may have room again. */
   retry(): void;
+  /** See `PeersOptions`. */
+  readonly frameBytes?: number | undefined;
 }
 
 /** How often a socket that is too full is looked at; not every runtime tells when it has drained. */
@@ -26,9 +28,22 @@ export class Outbox {
 
   constructor(owner: OutboxOwner) {
     this.owner = owner;
+    const frames = owner.frameBytes === undefined ? {} : { frameBytes: owner.frameBytes };
     const { peerSystemQueue, peerQueueMessages, peerQueueBytes: maxBytes } = limits;
-    this.system = new SendQueue({ lane: 'system', keepsEnvelopes: false, maxMessages: peerSystemQueue, maxBytes });
-    this.user = new SendQueue({ lane: 'user', keepsEnvelopes: true, maxMessages: peerQueueMessages, maxBytes });
+    this.system = new SendQueue({
+      lane: 'system',
+      keepsEnvelopes: false,
+      maxMessages: peerSystemQueue,
+      maxBytes,
+      ...frames,
+    });
+    this.user = new SendQueue({
+      lane: 'user',
+      keepsEnvelopes: true,
+      maxMessages: peerQueueMessages,
+      maxBytes,
+      ...frames,
+    });
   }
 
   get empty(): boolean {

@@ -17,6 +17,7 @@ export interface PeerHost {
   readonly transport: Transport;
   readonly codec: Codec;
   readonly uid: string;
+  readonly frameBytes: number | undefined;
   readonly counters: PeerCounters;
   /** Link numbers grow over all peers and are never used twice. */
   nextLinkNumber(): number;
@@ -76,6 +77,7 @@ export class Peer {
       counters: host.counters,
       undeliverable: (envelope, reason) => host.undeliverable(address, envelope, reason),
       retry: () => this.flush(),
+      frameBytes: host.frameBytes,
     });
   }
 

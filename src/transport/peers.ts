@@ -9,7 +9,7 @@ import { LineBudget } from '../actor/line_budget.ts';
 import { limits } from '../limits.ts';
 import type { Codec } from '../wire/codec.ts';
 import { FrameError, MessageTooLargeError } from '../wire/errors.ts';
-import type { Envelope, Frame } from '../wire/frames.ts';
+import { type Envelope, type Frame, laneBytes } from '../wire/frames.ts';
 import { closeCodes } from './close_codes.ts';
 import type { Address, Link, LinkClose, PeerIdentity, Transport } from './contract.ts';
 import { type LinkEntry, Peer, type PeerHost } from './peer.ts';
@@ -23,6 +23,8 @@ export interface PeersOptions {
   /** This process. */
   readonly uid: string;
   readonly events: PeersEvents;
+  /** A message that is larger is cut into frames of this size; default and most: `limits.frameBytes`. */
+  readonly frameBytes?: number;
   /**
    * A user message that had been queued and will not be sent: `unreachable` (the dial failed), `restarted` (it was meant
    * for an earlier process at the address), `closed`.
@@ -62,6 +64,7 @@ export class LinkedPeers implements Peers {
       transport,
       codec,
       uid,
+      frameBytes: options.frameBytes,
       counters: this.counters,
       nextLinkNumber: () => ++this.linkNumber,
       adopt: (link, entry) => this.entries.set(link, entry),
@@ -100,7 +103,7 @@ export class LinkedPeers implements Peers {
   sendSystem(address: Address, envelope: Envelope, uid?: string): void {
     if (this.stopped || address === this.ownAddress) return this.counters.drop(this.stopped ? 'closed' : 'own-address');
     try {
-      const bytes = this.options.codec.encodeShared(envelope);
+      const bytes = this.options.codec.encodeShared(envelope, laneBytes.system);
       const peer = this.peer(address);
       if (!peer.queueSystem(bytes, envelope, uid)) return this.counters.drop('system-queue-full');
       this.markDirty(peer);

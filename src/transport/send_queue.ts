@@ -25,6 +25,8 @@ export interface SendQueueOptions {
   readonly keepsEnvelopes: boolean;
   readonly maxMessages: number;
   readonly maxBytes: number;
+  /** See `PeersOptions`. */
+  readonly frameBytes?: number;
 }
 
 export interface Returned {
@@ -60,11 +62,11 @@ export class SendQueue {
 
   /** Takes a copy of `bytes`, the encoded `envelope`. False when the queue is full. */
   add(bytes: Uint8Array, envelope: Envelope, uid: string | undefined): boolean {
-    const { maxMessages, maxBytes, keepsEnvelopes, lane } = this.options;
+    const { maxMessages, maxBytes, keepsEnvelopes, lane, frameBytes } = this.options;
     if (this.messages >= maxMessages || (this.messages > 0 && this.bytes + bytes.length > maxBytes)) return false;
     let chunk: Chunk;
-    if (!fitsFrame(bytes)) {
-      chunk = this.push({ uid, parts: new PartWriter(lane, new Uint8Array(bytes)) });
+    if (!fitsFrame(bytes, frameBytes)) {
+      chunk = this.push({ uid, parts: new PartWriter(lane, new Uint8Array(bytes), frameBytes) });
     } else if (fastPaths.largeFrames && bytes.length >= largeBytes) {
       chunk = this.push({ uid, frame: batchFrame(lane, [bytes], bytes.length) });
     } else {

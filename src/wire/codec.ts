@@ -107,21 +107,21 @@ export class Codec {
   }
 
   /**
-   * The encoded value, in a buffer that the next encode overwrites.
+   * The encoded value, in a buffer that the next encode overwrites. `maxBytes`: in place of the codec's own.
    * @throws SerializationError
    */
-  encodeShared(value: unknown): Uint8Array {
+  encodeShared(value: unknown, maxBytes: number = this.maxBytes): Uint8Array {
     if (encoding) throw new SerializationError('', 'is being sent from inside a getter or codec of another message');
     encoding = true;
     try {
       const found = this.inspection;
       found.visit(value);
-      if (found.bytes > this.maxBytes) throw new MessageTooLargeError(found.bytes, this.maxBytes);
+      if (found.bytes > maxBytes) throw new MessageTooLargeError(found.bytes, maxBytes);
       const asIs = !found.special && fastPaths.direct;
       const bytes = rawEncoder.encode(asIs ? value : new Rebuild(found).value(value), RESET_BUFFER);
       if (found.depth > SAFE_DEPTH || bytes.length > limits.itemsPerFrame) scanItem(bytes, 0, bytes.length);
       if (bytes.length > KEPT_BUFFER_BYTES) giveBackBuffer(bytes);
-      if (bytes.length > this.maxBytes) throw new MessageTooLargeError(bytes.length, this.maxBytes);
+      if (bytes.length > maxBytes) throw new MessageTooLargeError(bytes.length, maxBytes);
       return bytes;
     } catch (error) {
       if (error instanceof SerializationError) throw error;

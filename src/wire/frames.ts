@@ -98,21 +98,29 @@ export class FrameWriter {
   }
 }
 
+/** The largest message of each lane, encoded. */
+export const laneBytes: Readonly<Record<Lane, number>> = {
+  system: limits.systemMessageBytes,
+  user: limits.messageBytes,
+};
+
 /** Whether one encoded envelope fits a frame as it is. */
-export function fitsFrame(bytes: Uint8Array): boolean {
-  return bytes.length + FRAME_HEADER_BYTES <= limits.frameBytes;
+export function fitsFrame(bytes: Uint8Array, frameBytes: number = limits.frameBytes): boolean {
+  return bytes.length + FRAME_HEADER_BYTES <= frameBytes;
 }
 
 /** Cuts one encoded envelope into part frames, made one at a time. */
 export class PartWriter {
   private readonly lane: Lane;
   private readonly bytes: Uint8Array;
+  private readonly frameBytes: number;
   private position = 0;
 
-  /** `bytes` must not change any more, fit `limits.messageBytes` and not fit one frame. */
-  constructor(lane: Lane, bytes: Uint8Array) {
+  /** `bytes` must not change any more, fit `laneBytes` and not fit one frame. */
+  constructor(lane: Lane, bytes: Uint8Array, frameBytes: number = limits.frameBytes) {
     this.lane = lane;
     this.bytes = bytes;
+    this.frameBytes = frameBytes;
   }
 
   get done(): boolean {
@@ -127,7 +135,7 @@ export class PartWriter {
   next(): Uint8Array<ArrayBuffer> {
     const first = this.position === 0;
     const head = FRAME_HEADER_BYTES + (first ? NUMBER_BYTES : 0);
-    const length = Math.min(limits.frameBytes - head, this.bytes.length - this.position);
+    const length = Math.min(this.frameBytes - head, this.bytes.length - this.position);
     const last = this.position + length === this.bytes.length;
     const frame = new Uint8Array(head + length);
     writeHeader(frame, this.lane, first ? kindBytes.partFirst : last ? kindBytes.partLast : kindBytes.part);
@@ -202,7 +210,7 @@ export class FrameReader {
     if (first !== (open === undefined)) {
       throw new FrameError('parts', first ? 'a second first part' : 'a part without a first');
     }
-    const assembly = open ?? startAssembly(bytes);
+    const assembly = open ?? startAssembly(lane, bytes);
     const piece = bytes.slice(FRAME_HEADER_BYTES + (first ? NUMBER_BYTES : 0));
     assembly.received += piece.length;
     if (piece.length === 0 || assembly.received > assembly.total) {
@@ -229,13 +237,13 @@ export class FrameReader {
   }
 }
 
-function startAssembly(bytes: Uint8Array): Assembly {
+function startAssembly(lane: Lane, bytes: Uint8Array): Assembly {
   if (bytes.length <= FRAME_HEADER_BYTES + NUMBER_BYTES) {
     throw new FrameError('truncated', 'a first part without content');
   }
   const total = numberAfterHeader(bytes);
-  if (total > limits.messageBytes) {
-    throw new FrameError('message-too-large', `${total} bytes announced, at most ${limits.messageBytes} are allowed`);
+  if (total > laneBytes[lane]) {
+    throw new FrameError('message-too-large', `${total} bytes announced, at most ${laneBytes[lane]} are allowed`);
   }
   return { total, received: 0, pieces: [] };
 }

@@ -79,6 +79,21 @@ describe('peers: sending', () => {
     assertEquals(b.got.map(([code]) => code), [13, 1]);
   });
 
+  test('what nodes say among themselves may be larger than what users tell; neither is without bound', async () => {
+    const { env, node } = world();
+    const a = await node(1, 'a');
+    const b = await node(2, 'b');
+    a.peers.connect(B);
+    env.advance(10);
+    const large = new Uint8Array(limits.messageBytes + 1);
+    a.peers.sendSystem(B, [13, large]);
+    a.peers.sendSystem(B, [14, new Uint8Array(limits.systemMessageBytes)]);
+    assertEquals(a.peers.sendUser(B, [1, large])?.reason, 'too-large');
+    env.advance(10);
+    assertEquals(b.got.map(([code, bytes]) => [code, (bytes as Uint8Array).length]), [[13, large.length]]);
+    assertEquals(a.peers.counters.dropped.get('unserializable'), 1);
+  });
+
   for (const largeFrames of [true, false]) {
     test(`large and small messages keep their order, large ones ${largeFrames ? 'in' : 'without'} frames of their own`, async () => {
       fastPaths.largeFrames = largeFrames;

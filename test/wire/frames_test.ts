@@ -111,6 +111,11 @@ describe('frames', () => {
     const huge = frames[0]!.slice();
     new DataView(huge.buffer).setUint32(4, limits.messageBytes + 1);
     assertEquals(code(huge), 'message-too-large');
+    const system = new PartWriter('system', encoded).next();
+    new DataView(system.buffer).setUint32(4, limits.systemMessageBytes);
+    assertEquals(new FrameReader(codec).read(system).kind, 'piece');
+    new DataView(system.buffer).setUint32(4, limits.systemMessageBytes + 1);
+    assertEquals(code(system), 'message-too-large');
     const less = frames[0]!.slice();
     new DataView(less.buffer).setUint32(4, 100);
     assertEquals(code(less), 'parts');
