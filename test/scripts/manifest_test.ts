@@ -1,7 +1,7 @@
 import { describe, test } from 'node:test';
 import { assertEquals, assertMatch, assertThrows } from '@std/assert';
 import { readFileSync } from 'node:fs';
-import { publishedManifest, publishedPath } from '../../scripts/build/manifest.ts';
+import { bundleEntries, publishedManifest, publishedPath } from '../../scripts/build/manifest.ts';
 
 const source = {
   name: 'singlet',
@@ -9,32 +9,60 @@ const source = {
   devDependencies: { typescript: '7' },
   optionalDependencies: { ws: '8', node24: 'npm:node@24', typescript: '7' },
   bin: { singlet: './cli/singlet.ts' },
-  imports: { '#runtime': { types: './src/r.d.ts', bun: './adapters/bun/mod.ts' } },
+  imports: {
+    '#runtime': { types: './src/r.d.ts', bun: './adapters/bun/mod.ts', browser: './adapters/edge/mod.ts' },
+  },
   exports: { '.': { types: './src/mod.ts', default: './src/mod.ts' }, './package.json': './package.json' },
 };
+
+const read = (path: string) => JSON.parse(readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8'));
 
 describe('the published package.json', () => {
   const published = publishedManifest(source, () => true);
   test('points at the build, types first', () => {
     assertEquals(published['exports'], {
-      '.': { types: './dist/src/mod.d.ts', default: './dist/src/mod.js' },
+      '.': {
+        types: './dist/src/mod.d.ts',
+        bun: './dist/server/src/mod.js',
+        deno: './dist/server/src/mod.js',
+        workerd: './dist/src/mod.js',
+        browser: './dist/src/mod.js',
+        node: './dist/server/src/mod.js',
+        default: './dist/src/mod.js',
+      },
       './package.json': './package.json',
     });
-    assertEquals(Object.keys((published['exports'] as { '.': object })['.']), ['types', 'default']);
     assertEquals(published['imports'], {
-      '#runtime': { types: './dist/src/r.d.ts', bun: './dist/adapters/bun/mod.js' },
+      '#runtime': {
+        types: './dist/src/r.d.ts',
+        bun: './dist/server/adapters/bun/mod.js',
+        browser: './dist/adapters/edge/mod.js',
+      },
     });
+  });
+  test('asks for the same conditions in the same order everywhere: one process gets one copy of each class', () => {
+    const { imports, exports } = publishedManifest(read('package.json'), () => true);
+    const order = (target: object) => Object.keys(target).filter((condition) => condition !== 'types');
+    const expected = order((imports as { '#runtime': object })['#runtime']);
+    for (const target of Object.values(exports as Record<string, object | string>)) {
+      if (typeof target === 'object') assertEquals(order(target), expected);
+      if (typeof target === 'object') assertEquals(Object.keys(target)[0], 'types');
+    }
+  });
+  test('what servers import by name or run is bundled', () => {
+    const expected = ['./src/mod.ts', './adapters/bun/mod.ts', './adapters/edge/mod.ts', './cli/singlet.ts'];
+    assertEquals(bundleEntries(source), expected);
   });
   test('leaves what only this repository needs behind', () => {
     assertEquals(Object.keys(published), ['name', 'bin', 'imports', 'exports', 'optionalDependencies']);
     assertEquals(published['optionalDependencies'], { ws: '8' });
-    assertEquals(published['bin'], { singlet: './dist/cli/singlet.js' });
+    assertEquals(published['bin'], { singlet: './dist/server/cli/singlet.js' });
   });
   test('names only files that exist', () => {
     assertThrows(
       () => publishedManifest(source, (path) => !path.endsWith('mod.js')),
       Error,
-      './dist/adapters/bun/mod.js',
+      './dist/server/adapters/bun/mod.js',
     );
   });
   test('keeps paths that are not TypeScript', () => {
@@ -53,7 +81,6 @@ interface LockedPackage {
 }
 
 describe('the supply chain', () => {
-  const read = (path: string) => JSON.parse(readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8'));
   const manifest = read('package.json') as Record<string, Record<string, string>>;
   const lock = read('package-lock.json') as {
     packages: Record<string, LockedPackage>;
@@ -71,9 +98,13 @@ describe('the supply chain', () => {
     const hooks = ['preinstall', 'install', 'postinstall', 'prepare', 'preprepare', 'postprepare'];
     assertEquals(Object.keys(manifest['scripts']!).filter((name) => hooks.includes(name)), []);
     const scripted = Object.entries(lock.packages).filter(([, each]) => each.hasInstallScript).map(([path]) => path);
-    // Two runtimes for the tests, and the optional native part of cbor-x, which is not allowed to and not needed.
-    assertEquals(scripted.sort(), ['node_modules/bun', 'node_modules/cbor-extract', 'node_modules/deno']);
-    assertEquals((manifest['allowScripts'] as Record<string, unknown>)['cbor-extract'], false);
+    // Two runtimes for the tests; the optional native part of cbor-x and the bundler, which are not allowed to and need none.
+    assertEquals(
+      scripted.sort(),
+      ['node_modules/bun', 'node_modules/cbor-extract', 'node_modules/deno', 'node_modules/esbuild'],
+    );
+    const allowed = manifest['allowScripts'] as Record<string, unknown>;
+    assertEquals([allowed['cbor-extract'], allowed['esbuild']], [false, false]);
   });
 
   test('S7: everything that npm fetches is pinned to a version and a SHA-512, and from nowhere in particular', () => {
