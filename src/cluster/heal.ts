@@ -30,6 +30,18 @@ export function rankOf(state: GossipState): SideRank {
   };
 }
 
+/**
+ * Is the side that describes itself so another one than that of `state`? Within one cluster id only if its oldest member is out
+ * here: otherwise it is the same side, and one of the two lags behind the other.
+ */
+export function isApart(state: GossipState, { clusterId, founded, upNumber, address }: SideRank): boolean {
+  if (clusterId !== state.clusterId || !founded) return true;
+  for (const record of state.records.values()) {
+    if (record.upNumber === upNumber && record.address === address) return !isActive(record.status);
+  }
+  return true;
+}
+
 /** Negative when `a` lives on. Zero only for sides with the same oldest member. */
 export function compareSides(a: SideRank, b: SideRank): number {
   if (a.founded !== b.founded) return a.founded ? -1 : 1;

@@ -10,7 +10,7 @@ import { Alarm } from './alarm.ts';
 import type { MemberChange } from './contract.ts';
 import { isActiveUid, leaderOf } from './convergence.ts';
 import { decode, encodeRecord } from './gossip_codec.ts';
-import { compareSides, rankOf, type SideRank } from './heal.ts';
+import { compareSides, isApart, rankOf, type SideRank } from './heal.ts';
 import { selfRecord } from './membership_state.ts';
 import type { NodeContext } from './node_context.ts';
 import { isActive } from './transitions.ts';
@@ -100,7 +100,7 @@ export class HealWatch {
   received(from: PeerIdentity, envelope: Envelope): void {
     const decoded = decode(() => decodeNotice(envelope));
     if ('refused' in decoded) return this.#node.count('refused notice');
-    const { kind, uid, rank } = decoded.value;
+    const { kind, uid, rank, apart } = decoded.value;
     const state = this.#node.membership();
     if (state.phase !== 'member' || (kind !== 'side' && uid !== state.selfUid)) return;
     const known = isActiveUid(state.gossip, from.uid);
@@ -112,8 +112,15 @@ export class HealWatch {
       return this.#node.dispatch({ kind: 'end', why, selfDown: !left, rejoin: !left });
     }
     const order = compareSides(rankOf(state.gossip), rank);
-    if (order < 0 && !isActiveUid(state.gossip, from.uid)) return this.#notice(from.address, from.uid, 'side');
-    if (order < 0 || (order === 0 && kind === 'side')) return;
+    if (order === 0 && kind === 'side') return;
+    if (order < 0) {
+      const other = !known && isApart(state.gossip, rank);
+      return other ? this.#notice(from.address, from.uid, 'side', true) : undefined;
+    }
+    // One that was paused while its cluster took it out still believes in its own side, of which this one may be a part.
+    if (order > 0 && !apart && rank.clusterId === state.gossip.clusterId) {
+      return this.#notice(from.address, from.uid, 'side');
+    }
     this.#lose(rank, from);
   }
 
@@ -136,7 +143,7 @@ export class HealWatch {
     const { gossip, selfUid } = this.#node.membership();
     for (const record of gossip.records.values()) {
       if (record.uid !== selfUid && isActive(record.status)) {
-        this.#node.send(record.address, encodeNotice('side', record.uid, rank));
+        this.#node.send(record.address, encodeNotice('side', record.uid, rank, true));
       }
     }
     const why = `heal: the side of ${rank.address} (number ${rank.upNumber}) lives on`;
@@ -144,11 +151,12 @@ export class HealWatch {
     this.#node.dispatch({ kind: 'end', why, selfDown: true, rejoin: true, via });
   }
 
-  #notice(to: Address, uid: string, kind: NoticeKind): void {
+  #notice(to: Address, uid: string, kind: NoticeKind, apart = kind === 'removed'): void {
     const now = this.#node.environment.clock.now();
-    if (now - (this.#noticed.get(uid) ?? -Infinity) < noticeEveryMs) return;
-    remember(this.#noticed, uid, now);
-    this.#node.send(to, encodeNotice(kind, uid, rankOf(this.#node.membership().gossip)));
+    const key = `${uid} ${apart}`;
+    if (now - (this.#noticed.get(key) ?? -Infinity) < noticeEveryMs) return;
+    remember(this.#noticed, key, now);
+    this.#node.send(to, encodeNotice(kind, uid, rankOf(this.#node.membership().gossip), apart));
   }
 
   #schedule(): void {
@@ -207,13 +215,14 @@ function remember(map: Map<string, number>, key: string, value: number): void {
   if (map.size > limits.members && first.done !== true) map.delete(first.value);
 }
 
-function encodeNotice(kind: NoticeKind, uid: string, rank: SideRank): Envelope {
+/** `apart`: the sender's side has taken out the one that it tells this. */
+function encodeNotice(kind: NoticeKind, uid: string, rank: SideRank, apart: boolean): Envelope {
   const { clusterId, formedAt, founded, upNumber, address } = rank;
-  return [codes.removedNotice, kind, uid, clusterId, formedAt, founded, upNumber, address];
+  return [codes.removedNotice, kind, uid, clusterId, formedAt, founded, upNumber, address, apart];
 }
 
-function decodeNotice(envelope: Envelope): { kind: NoticeKind; uid: string; rank: SideRank } {
-  const [, kind, uid, clusterId, formedAt, founded, upNumber, address] = envelope;
+function decodeNotice(envelope: Envelope): { kind: NoticeKind; uid: string; rank: SideRank; apart: boolean } {
+  const [, kind, uid, clusterId, formedAt, founded, upNumber, address, apart] = envelope;
   if (kind !== 'removed' && kind !== 'unknown' && kind !== 'side') {
     return fail('notice', kind, 'removed, unknown or side');
   }
@@ -227,5 +236,6 @@ function decodeNotice(envelope: Envelope): { kind: NoticeKind; uid: string; rank
       upNumber: countOf(upNumber, 'upNumber'),
       address: addressOf(address),
     },
+    apart: flagOf(apart, 'apart'),
   };
 }

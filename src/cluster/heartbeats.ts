@@ -59,6 +59,13 @@ export class Heartbeats {
     this.#beat();
   }
 
+  /** Notices a pause of this process before anything that waited meanwhile is read. */
+  catchUp(): void {
+    const { tickDueAt } = this.#detector;
+    const { unreachableAfterMs } = this.#options;
+    if (tickDueAt !== undefined && this.#node.environment.clock.now() - tickDueAt >= unreachableAfterMs) this.#tick();
+  }
+
   stop(): void {
     this.#ticks.stop();
     this.#beats.stop();
@@ -159,6 +166,7 @@ export class Heartbeats {
           this.#node.dispatch({ kind: 'observed', uid: effect.uid, unreachable: false });
           break;
         case 'paused':
+          if (effect.pauseMs >= this.#options.unreachableAfterMs) this.#node.dispatch({ kind: 'woke' });
           this.#onPause(effect.pauseMs);
           break;
         default:

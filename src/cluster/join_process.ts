@@ -17,6 +17,7 @@ import type { NodeContext } from './node_context.ts';
 import { startSeeding, stepSeeding } from './seeding.ts';
 import { missingText, seedReasons } from './seeding_report.ts';
 import {
+  founds,
   type Seeding,
   type SeedingEffect,
   type SeedingEvent,
@@ -71,6 +72,11 @@ export class JoinProcess {
   /** What this node waits for, and why each seed did not help. */
   missing(): string {
     return this.#seeding === undefined ? 'not started' : missingText(this.#seeding);
+  }
+
+  /** False where others that look for the cluster need not wait for this node to found it. */
+  founds(): boolean {
+    return this.#seeding === undefined || founds(this.#seeding);
   }
 
   reasons(): readonly SeedReason[] {

@@ -64,6 +64,8 @@ function apply(state: Membership, event: MembershipEvent, now: number): Step {
       return moveSelf(state, 'leaving');
     case 'exiting':
       return moveSelf(state, 'exiting');
+    case 'woke':
+      return woke(state);
     case 'tick':
       return { state: { ...state, gossip: pruneTombstones(state.gossip, now - limits.tombstoneMs) }, effects: [] };
     case 'end':
@@ -169,6 +171,17 @@ function moveSelf(state: Membership, status: MemberStatus): Step {
   const self = selfRecord(state);
   if (!mayMove(self.status, status)) return { state, effects: [] };
   return replaceSelf(state, { ...self, status, selfVersion: self.selfVersion + 1 });
+}
+
+/**
+ * Others may have taken this node out meanwhile, and what they said before that still waits to be read. With a new version of
+ * its own record its state is one that nobody can have seen yet: it leads again once everybody has, so nothing is done on
+ * the strength of what was true before.
+ */
+function woke(state: Membership): Step {
+  if (state.phase !== 'member') return { state, effects: [] };
+  const self = selfRecord(state);
+  return replaceSelf(state, { ...self, selfVersion: self.selfVersion + 1 });
 }
 
 function replaceSelf(state: Membership, record: MemberRecord): Step {

@@ -63,6 +63,8 @@ export type MembershipEvent =
   | { readonly kind: 'entry'; readonly key: string; readonly value: unknown }
   | { readonly kind: 'leaving' }
   | { readonly kind: 'exiting' }
+  /** This node stood still: what it hears next may be old. */
+  | { readonly kind: 'woke' }
   | { readonly kind: 'tick' }
   | {
     readonly kind: 'end';

@@ -131,7 +131,7 @@ export class ClusterNode implements MembershipNode, NodeContext {
 
   /** What this node answers to `GET /cluster/seed`. */
   seedAnswer(): SeedAnswer {
-    return seedAnswerOf(this);
+    return seedAnswerOf(this, this.#joiner.founds());
   }
 
   /** Why this node is not ready; undefined when it is. */
@@ -245,6 +245,7 @@ export class ClusterNode implements MembershipNode, NodeContext {
   }
 
   dispatch(event: MembershipEvent): void {
+    if (!this.#busy) this.#heartbeats.catchUp();
     this.#events.push(event);
     if (this.#busy) return;
     this.#busy = true;

@@ -72,7 +72,7 @@ export function initialRecord(settings: NodeSettings, address: Address): MemberR
 }
 
 /** What a node answers to `GET /cluster/seed`. */
-export function seedAnswerOf(node: NodeContext): SeedAnswer {
+export function seedAnswerOf(node: NodeContext, founds: boolean): SeedAnswer {
   const { clusterName, protocol, fingerprint, uid } = node.settings;
   const { gossip, phase } = node.membership();
   const inside = phase === 'member';
@@ -85,5 +85,6 @@ export function seedAnswerOf(node: NodeContext): SeedAnswer {
     clusterId: inside ? gossip.clusterId : undefined,
     formedAt: inside ? gossip.formedAt : undefined,
     members: node.view().members.filter((member) => inside && member.status === 'up').map((member) => member.address),
+    ...(inside || founds ? {} : { founds }),
   };
 }

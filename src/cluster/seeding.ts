@@ -10,6 +10,7 @@ import type { MemberRecord } from './gossip_state.ts';
 import { compareAddress } from './member.ts';
 import {
   type Candidacy,
+  founds,
   isListed,
   type Joining,
   listedAlone,
@@ -180,7 +181,8 @@ function decide(state: Seeding, now: number): SeedingStep {
   if (others.length === 0) return { state, effects: [{ kind: 'form', founders: [], overridden: false }] };
   if (!isListed(state)) return { state, effects: [wake] };
   const alive = listedAlone(state);
-  const isFirst = alive.every((answer) => compareAddress(settings.selfAddress, answer.address) < 0);
+  const rivals = alive.filter((answer) => answer.founds !== false);
+  const isFirst = rivals.every((answer) => compareAddress(settings.selfAddress, answer.address) < 0);
   const bound = state.pledged !== undefined && state.pledged.until > now;
   if (!isFirst || bound || alive.length + 1 < majorityOf(settings.seeds)) return { state, effects: [wake] };
   const listenUntil = state.startedAt + seedingTimes.listenFirst;
@@ -202,7 +204,7 @@ function pledgeRequested(state: Seeding, from: PeerIdentity, nonce: number, now:
   const { pledged, settings } = state;
   const bound = pledged !== undefined && pledged.until > now && pledged.uid !== from.uid &&
     pledged.address !== from.address;
-  const outranked = isListed(state) && compareAddress(settings.selfAddress, from.address) < 0;
+  const outranked = isListed(state) && founds(state) && compareAddress(settings.selfAddress, from.address) < 0;
   if (
     bound || outranked || !mayFound(state, [from.address]) || state.joining !== undefined ||
     settings.selfElection === 'immediate'

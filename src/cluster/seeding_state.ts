@@ -110,6 +110,13 @@ export function isListed(state: Seeding): boolean {
   return state.settings.seeds.some((seed) => state.outcomes.get(seed)?.kind === 'self');
 }
 
+/** Will this node ever found a cluster? True as long as it does not know whether one of its seeds is itself. */
+export function founds(state: Seeding): boolean {
+  const { seeds, selfElection } = state.settings;
+  if (selfElection !== 'cold-start') return selfElection !== 'never';
+  return isListed(state) || seeds.length === 0 || seeds.some((seed) => !state.outcomes.has(seed));
+}
+
 /** Addresses that refuse connections, where a refusal proves that nobody listens there. */
 function goneAddresses(state: Seeding): Set<Address> {
   const gone = new Set<Address>();

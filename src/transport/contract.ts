@@ -74,6 +74,8 @@ export interface SeedAnswer {
   readonly formedAt: number | undefined;
   /** Addresses of `up` members, oldest first. */
   readonly members: readonly Address[];
+  /** False where the answering node will never found a cluster: others need not wait for it to do so. Default true. */
+  readonly founds?: boolean;
 }
 
 /** What a transport tells of callers from outside, who are no peers. */

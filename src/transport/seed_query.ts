@@ -87,7 +87,7 @@ export function parseSeedAnswer(text: string): SeedAnswer | string {
     return 'the answer is not JSON';
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return 'the answer is not a JSON object';
-  const { clusterName, protocol, fingerprint, address, uid, clusterId, formedAt, members } = value as Record<
+  const { clusterName, protocol, fingerprint, address, uid, clusterId, formedAt, members, founds } = value as Record<
     string,
     unknown
   >;
@@ -101,6 +101,7 @@ export function parseSeedAnswer(text: string): SeedAnswer | string {
   if (!Array.isArray(members) || members.length > limits.members || !members.every(isAddress)) {
     return `members: must be a list of at most ${limits.members} addresses`;
   }
+  if (!isAbsent(founds) && typeof founds !== 'boolean') return 'founds: must be true, false or absent';
   return {
     clusterName,
     protocol,
@@ -110,6 +111,7 @@ export function parseSeedAnswer(text: string): SeedAnswer | string {
     clusterId: clusterId ?? undefined,
     formedAt: formedAt ?? undefined,
     members,
+    ...(founds === false ? { founds } : {}),
   };
 }
 

@@ -4,7 +4,7 @@ import { Alarm } from '../../src/cluster/alarm.ts';
 import { canonicalText, hashDigits, hashText } from '../../src/cluster/canonical.ts';
 import type { MemberChange } from '../../src/cluster/contract.ts';
 import { type GossipState, withRecord } from '../../src/cluster/gossip_state.ts';
-import { compareSides, rankOf, type SideRank } from '../../src/cluster/heal.ts';
+import { compareSides, isApart, rankOf, type SideRank } from '../../src/cluster/heal.ts';
 import type { MembershipView, MemberStatus } from '../../src/cluster/member.ts';
 import { judgeProbe, newDeathCase, probeTimes } from '../../src/cluster/proven_death.ts';
 import { isActive, isLater, isStatus, laterStatus, mayMove } from '../../src/cluster/transitions.ts';
@@ -92,6 +92,28 @@ describe('rule 6: ranks of sides', () => {
     }
     assertEquals(compareSides(side, side), 0);
     assertEquals(compareSides({ ...side, upNumber: 0 }, { ...side, upNumber: 0 }), 0);
+  });
+
+  test('rule 6: a side of the same cluster id is another one only if its oldest member is out here', () => {
+    const state = gossip(record('a', 'down', 1), record('b', 'up', 2), record('c', 'leaving', 3));
+    const rank = rankOf(state);
+    const of = (uid: string, upNumber: number): SideRank => ({
+      ...rank,
+      upNumber,
+      address: record(uid, 'up', upNumber).address,
+    });
+    const cases: readonly (readonly [SideRank, boolean])[] = [
+      [of('a', 1), true],
+      [of('b', 2), false],
+      [of('c', 3), false],
+      // Never heard of: it joined that side after the two had parted.
+      [of('d', 4), true],
+      // Another process at the address of a member.
+      [of('b', 9), true],
+      [{ ...of('b', 2), clusterId: 'another' }, true],
+      [{ ...of('b', 0), founded: false }, true],
+    ];
+    for (const [side, apart] of cases) assertEquals(isApart(state, side), apart, JSON.stringify(side));
   });
 
   test('are taken from the oldest active member', () => {

@@ -219,6 +219,28 @@ describe('cuts', () => {
     assert(whole([a, b])());
   });
 
+  test('S2: a member that was cut off and put out brings down nobody when it meets a newcomer first', async () => {
+    const harness = new Harness();
+    const seeds = [1, 2, 3, 4].map((n) => `10.0.0.${n}:4000`);
+    // Nothing decides on its side: like one that was paused, it sees its cluster as it was.
+    const stale = await harness.add(seeds[0]!, [], manual);
+    const others: TestNode[] = [];
+    for (const address of seeds.slice(1)) others.push(await harness.add(address, seeds.slice(0, 1)));
+    await harness.until(whole([stale, ...others]), 10_000);
+    harness.cutAll([stale], others);
+    await harness.until(() => others.every((one) => statuses(one).length === 3 && allUp(one)), 20_000);
+    harness.network.cut('10.0.0.5:4000', stale.address);
+    const newcomer = await harness.add('10.0.0.5:4000', seeds);
+    const living = [...others, newcomer];
+    await harness.until(whole(living), 20_000);
+    harness.healAll([stale], [newcomer]);
+    await harness.environment.elapse(20_000);
+    assertEquals(living.map((one) => one.node.ended()?.why), living.map(() => undefined));
+    harness.healAll([stale], others);
+    await harness.until(() => stale.node.ended() !== undefined, 20_000);
+    assert(whole(living)());
+  });
+
   test('FB-063: two clusters of one name that a cut at the start has made: one gives way after the heal', async () => {
     const harness = new Harness();
     const seeds = ['10.0.0.1:4000', '10.0.0.2:4000'];

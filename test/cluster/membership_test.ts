@@ -74,6 +74,19 @@ describe('the leader', () => {
     assertEquals(whole.gossip.records.get('c')?.upNumber, 7);
   });
 
+  test('rule 3: after it stood still, only what everybody has seen since counts', () => {
+    const before = gossip(record('a', 'up', 1), record('b', 'up', 2));
+    const joined = gossip(record('a', 'up', 1), record('b', 'up', 2), record('c', 'joining'));
+    const told = heard('b', joined, ['c']);
+    assertEquals(statusOf(run(membership('a', before), told).state, 'c'), 'up');
+    // The same words, read late: who said them may have taken this node out meanwhile.
+    const woken = run(membership('a', before), { kind: 'woke' });
+    assertEquals(kinds(woken.effects).includes('push'), true);
+    const late = run(woken.state, told).state;
+    assertEquals(statusOf(late, 'c'), 'joining');
+    assertEquals(statusOf(converge(late), 'c'), 'up');
+  });
+
   test('rule 3: claims of and about down members hold nothing up', () => {
     const state = gossip(record('a', 'up', 1), record('b', 'down', 2), record('c', 'joining'));
     assertEquals(statusOf(converge(membership('a', withClaims(state, [['a', 'b'], ['b', 'c']]))), 'c'), 'up');

@@ -3,6 +3,7 @@ import { assert, assertEquals, assertStringIncludes } from '@std/assert';
 import { startSeeding, stepSeeding } from '../../src/cluster/seeding.ts';
 import { missingText, seedReasons } from '../../src/cluster/seeding_report.ts';
 import {
+  founds,
   type Seeding,
   type SeedingEffect,
   type SeedingEvent,
@@ -104,6 +105,29 @@ describe('rule 5', () => {
     }
     assertEquals(tried, ['h5:1', 'h6:1', 'h2:1', 'h5:1', 'h6:1', 'h2:1']);
     assertEquals(of(node.do({ kind: 'tick' }, seedingTimes.joinGiveUp), 'ask').length, 3);
+  });
+
+  test('S2: nobody waits for a seed that will never found, and such a one pledges', () => {
+    for (const founds of [undefined, true, false]) {
+      const answers = { 'h1:1': alone('h1:1', founds === undefined ? {} : { founds }), 'h3:1': alone('h3:1') };
+      const node = new Node('h2:1');
+      node.round(answers, 0);
+      node.do({ kind: 'tick' }, seedingTimes.listenFirst);
+      node.round(answers, seedingTimes.listenFirst);
+      assertEquals(of(node.effects, 'request-pledge').length > 0, founds === false, String(founds));
+    }
+    const never = new Node('h1:1', { selfElection: 'never' });
+    never.round({ 'h2:1': alone('h2:1'), 'h3:1': alone('h3:1') }, 0);
+    const elsewhere = new Node('h0:1');
+    elsewhere.round({ 'h1:1': alone('h1:1'), 'h2:1': alone('h2:1'), 'h3:1': alone('h3:1') }, 0);
+    for (const [node, will] of [[never, false], [elsewhere, false], [new Node('h1:1'), true]] as const) {
+      assertEquals(founds(node.state), will);
+      if (will) continue;
+      const answer = node.do({ kind: 'pledge-request', from: peer('h2:1'), nonce: 1 });
+      assertEquals(of(answer, 'answer-pledge').map(({ granted }) => granted), [true]);
+    }
+    // As long as it does not know whether a seed that is spelt otherwise is itself, it may be the first.
+    assertEquals(founds(new Node('h9:1').state), true);
   });
 
   test('R108: the first in address order asks for pledges once a majority is there, and forms with a majority of them', () => {
