@@ -22,6 +22,18 @@ export const fastPaths = {
   carriedIndex: true,
   /** A node that is awake does what would be due soon, and small clusters beat in step. */
   pulse: true,
+  /** What was computed from a state, a record or a set that does not change is kept with it. */
+  memos: true,
+  /** Records that gossip brings and that are known are the known objects, compared by identity from then on. */
+  knownRecords: true,
+  /** In a large cluster what changed travels alone, not the whole state. */
+  deltas: true,
+  /** An actor handles several messages in one go, the more the quicker it is. */
+  quotas: true,
+  /** A question has a name only once somebody asks for it. */
+  lateNames: true,
+  /** Appends to a file journal that wait share one write and one sync. */
+  groupCommit: true,
 };
 
 export type FastPath = keyof typeof fastPaths;

@@ -1,4 +1,5 @@
 /** Asking: a message whose reply is a promise. */
+import { fastPaths } from '../fast_paths.ts';
 import { coreLimits as limits } from '../limits.ts';
 import type { Cancel, Environment } from './environment.ts';
 import { AskTimeoutError, SystemTerminatedError, TooManyAsksError } from './errors.ts';
@@ -199,6 +200,7 @@ export class Asks {
     if (lane.last === undefined) lane.first = ask;
     else lane.last.next = ask;
     lane.last = ask;
+    if (!fastPaths.lateNames) this.register(ask);
     if (lane.timer === undefined) this.#arm(lane);
     return ask;
   }

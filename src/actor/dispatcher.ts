@@ -99,7 +99,7 @@ export class Dispatcher {
     let runs = 0;
     let unchecked = 0;
     for (let cell = this.queue.shift(); cell !== undefined; cell = this.queue.shift()) {
-      const more = cell.run(cell.quota);
+      const more = cell.run(fastPaths.quotas ? cell.quota : 1);
       if (more) this.queue.push(cell);
       else cell.scheduled = false;
       runs += 1;

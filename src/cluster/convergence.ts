@@ -1,4 +1,5 @@
 /** Who leads, who must have seen a state before it counts, and whether anybody is unreachable. Pure questions to a gossip state. */
+import { fastPaths } from '../fast_paths.ts';
 import type { GossipState, MemberRecord } from './gossip_state.ts';
 import { indexOf } from './record_index.ts';
 import { isActive } from './transitions.ts';
@@ -20,7 +21,7 @@ export function leaderOf(records: ReadonlyMap<string, MemberRecord>): MemberReco
 export function isConverged(state: GossipState, seen: ReadonlySet<string>): boolean {
   const { ring } = indexOf(state.records);
   const known = answers.get(seen);
-  if (known?.ring === ring) return known.converged;
+  if (known?.ring === ring && fastPaths.memos) return known.converged;
   const converged = ring.every((uid) => seen.has(uid));
   answers.set(seen, { ring, converged });
   return converged;

@@ -3,6 +3,7 @@
  * lost, repeated and reordered. Values are immutable by convention; maps are copied when they change.
  * (State-based replicated data after Shapiro, Preguiça, Baquero, Zawirski 2011; digest and `seen` after Akka's gossip.)
  */
+import { fastPaths } from '../fast_paths.ts';
 import type { Address } from '../transport/contract.ts';
 import { addHashes, canonicalText, type Hash, hashDigits, hashText } from './canonical.ts';
 import type { ClusterEntry, HostingClaim, MemberStatus, StartedRecord } from './member.ts';
@@ -271,7 +272,7 @@ const digests = new WeakMap<GossipState, string>();
 /** 16 hex digits over records, reachability and entries, whatever their order. */
 export function digestOf(state: GossipState): string {
   const known = digests.get(state);
-  if (known !== undefined) return known;
+  if (known !== undefined && fastPaths.memos) return known;
   const { clusterId, formedAt, lastNumber, records, reachability, entries } = state;
   const sum = [hashText(canonicalText([clusterId, formedAt, lastNumber])), indexOf(records).hash]
     .reduce(addHashes, addHashes(reachabilityHash(reachability), entriesHash(entries)));
@@ -285,7 +286,7 @@ const tableHashes = new WeakMap<object, Hash>();
 /** Tables stay the same object as long as nothing in them changes. */
 function kept<T extends object>(table: T, compute: (table: T) => Hash): Hash {
   let hash = tableHashes.get(table);
-  if (hash === undefined) {
+  if (hash === undefined || !fastPaths.memos) {
     hash = compute(table);
     tableHashes.set(table, hash);
   }

@@ -1,4 +1,5 @@
 /** Sends the gossip state: pushes once per turn when it changed, digests in the periodic round, whole states on request. */
+import { fastPaths } from '../fast_paths.ts';
 import type { Address } from '../transport/contract.ts';
 import type { Envelope } from '../transport/peers_contract.ts';
 import { codes } from '../wire/codes.ts';
@@ -124,7 +125,7 @@ export class Gossiper {
     const targets = this.#pushTargets();
     const told = this.#told;
     this.#told = gossip;
-    const delta = targets.length > 0 && told?.clusterId === gossip.clusterId &&
+    const delta = fastPaths.deltas && targets.length > 0 && told?.clusterId === gossip.clusterId &&
         (this.#others().length > this.#toAllUpTo || takesMuch(gossip.records))
       ? deltaOf(told, gossip)
       : undefined;

@@ -1,4 +1,5 @@
 /** Gossip that arrives: who may say what about whom, the merge, and who has seen the result. */
+import { fastPaths } from '../fast_paths.ts';
 import { limits } from '../limits.ts';
 import type { PeerIdentity } from '../transport/contract.ts';
 import { checkSelfClaims } from './claims_about_self.ts';
@@ -25,7 +26,7 @@ export function receiveGossip(state: Membership, from: PeerIdentity, message: Go
   }
   const stranger = refuseStranger(state, from, message.state.clusterId);
   if (stranger !== undefined) return { state, effects: stranger };
-  const theirs = withKnownRecords(message.state, state.gossip);
+  const theirs = fastPaths.knownRecords ? withKnownRecords(message.state, state.gossip) : message.state;
   const why = forgery(state, theirs);
   if (why !== undefined) return refuse(state, from, 'gossip', why);
 

@@ -61,7 +61,7 @@ const carriedOneOf = 8;
 /** Of a map that does not change any more. */
 export function indexOf(records: Records): RecordIndex {
   let index = indexes.get(records);
-  if (index === undefined) indexes.set(records, index = new RecordIndex(records));
+  if (index === undefined || !fastPaths.memos) indexes.set(records, index = new RecordIndex(records));
   return index;
 }
 
@@ -113,7 +113,7 @@ function placeOf<T>(items: readonly T[], item: T, compare: (a: T, b: T) => numbe
 
 function recordHash(record: MemberRecord): Hash {
   let hash = hashes.get(record);
-  if (hash === undefined) {
+  if (hash === undefined || !fastPaths.memos) {
     const { uid, status, upNumber, terminated, selfVersion } = record;
     hash = hashText(`${canonicalText([uid, status, upNumber, terminated, selfVersion])}${selfText(record)}`);
     hashes.set(record, hash);

@@ -2,6 +2,7 @@ import { describe, test } from 'node:test';
 import { assert, assertEquals } from '@std/assert';
 import { Actor, ActorSystem } from '../../src/mod.ts';
 import { Dispatcher, firstQuota, type Runnable } from '../../src/actor/dispatcher.ts';
+import { fastPaths } from '../../src/fast_paths.ts';
 import { ManualEnvironment } from '../../src/testkit/manual_environment.ts';
 import { acting, fixture } from './system_fixture.ts';
 
@@ -49,6 +50,28 @@ describe('dispatcher', () => {
     assertEquals(order, ['a', 'b']);
     assertEquals([env.turnCount, dispatcher.idle], [0, true], 'nothing is booked while nothing is queued');
   });
+
+  for (const quotas of [true, false]) {
+    test(`an actor handles ${quotas ? 'several messages' : 'one message'} in one go, and all of them in the end`, () => {
+      fastPaths.quotas = quotas;
+      try {
+        const env = new ManualEnvironment();
+        const dispatcher = new Dispatcher(env.clock, env.turns);
+        const order: [string, number][] = [];
+        for (const name of ['a', 'b']) {
+          dispatcher.schedule(working(env, 10, 0, (count) => void order.push([name, count])));
+        }
+        env.runTurns();
+        const handled = (name: string) =>
+          order.filter(([who]) => who === name).reduce((sum, [, count]) => sum + count, 0);
+        assertEquals([handled('a'), handled('b'), dispatcher.idle], [10, 10, true]);
+        assertEquals(order[0], ['a', quotas ? firstQuota : 1]);
+        assertEquals(order.length, quotas ? 4 : 20);
+      } finally {
+        fastPaths.quotas = true;
+      }
+    });
+  }
 
   test('a turn ends after its budget, and the rest waits for the next', () => {
     const env = new ManualEnvironment();

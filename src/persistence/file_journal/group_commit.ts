@@ -2,6 +2,7 @@
  * Group commit: one write and one sync are under way at a time, and everything that arrives meanwhile goes into the next
  * (Gawlick and Kinkade, "Varieties of Concurrency Control in IMS/VS Fast Path", 1985).
  */
+import { fastPaths } from '../../fast_paths.ts';
 
 export interface Task {
   /** Bytes it will take, about. */
@@ -65,6 +66,7 @@ export class GroupCommit<T extends Task> {
   }
 
   #take(): T[] {
+    if (!fastPaths.groupCommit) return this.#queue.splice(0, 1);
     let bytes = 0;
     let count = 0;
     for (const task of this.#queue) {

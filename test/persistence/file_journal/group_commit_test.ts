@@ -1,5 +1,6 @@
 import { test } from 'node:test';
 import { assertEquals } from '@std/assert';
+import { fastPaths } from '../../../src/fast_paths.ts';
 import { GroupCommit, type Task } from '../../../src/persistence/file_journal/group_commit.ts';
 import { deferred } from '../../actor/system_fixture.ts';
 
@@ -73,4 +74,26 @@ test('groups are bounded in number and bytes, and a large task goes alone', asyn
   }
   await commits.idle();
   assertEquals(groups, [[1, 2, 3], [4], [5], [6]]);
+});
+
+test('without the fast path each task is a group of its own, with the same outcomes in the same order', async () => {
+  const outcomes: string[][] = [];
+  for (const grouped of [true, false]) {
+    fastPaths.groupCommit = grouped;
+    try {
+      const { commits, groups, gates, results, add, settle } = setup();
+      for (const number of [1, 2, 9, 3]) add(number);
+      for (let turn = 0; turn < 5; turn += 1) {
+        await settle();
+        gates[turn]?.resolve();
+      }
+      await commits.idle();
+      assertEquals(groups, grouped ? [[1, 2, 9, 3]] : [[1], [2], [9], [3]]);
+      outcomes.push(results);
+    } finally {
+      fastPaths.groupCommit = true;
+    }
+  }
+  assertEquals(outcomes[0], ['done 1', 'done 2', 'refused 9', 'done 3']);
+  assertEquals(outcomes[1], outcomes[0]);
 });
