@@ -44,8 +44,8 @@ export function compare(before: readonly RuntimeRows[], now: readonly RuntimeRow
   for (const { runtime, rows } of now) {
     const known = before.find((one) => one.runtime === runtime)?.rows ?? [];
     for (const row of rows) {
-      // A difference of two rows that are both here, and of either sign.
-      if (row.unit === '%') continue;
+      // The percentage: a difference of two rows that are both here, and of either sign.
+      if (row.context === true || row.unit === '%') continue;
       const name = `${runtime}: ${nameOf(row)}`;
       const old = known.find((one) => nameOf(one) === nameOf(row));
       const [was, is] = [old && figureOf(old), figureOf(row)];

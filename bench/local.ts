@@ -1,6 +1,6 @@
 /** Within one process: tell, ask and spawn, beside a queue and a call. */
 import { Actor, ActorSystem } from '../src/mod.ts';
-import { check, emit, now, repeat } from './measure.ts';
+import { check, emit, now, repeat, type Row } from './measure.ts';
 
 const runs = 5;
 const million = 1_000_000;
@@ -115,16 +115,22 @@ async function spawns(): Promise<number> {
   return rate;
 }
 
-async function beside(shape: string, ours: () => Promise<number>, limit: () => Promise<number>): Promise<void> {
+async function beside(shape: string, ours: () => Promise<number>, limit: () => Promise<number>): Promise<Row['limit']> {
   const raw = await repeat(`queue plus call, ${shape}`, 'calls/s', runs, limit);
-  emit(raw);
-  emit(await repeat(`local tell, ${shape}`, 'msg/s', runs, ours, { what: 'queue plus call', value: raw.value }));
+  emit({ ...raw, context: true });
+  emit(
+    await repeat(`local tell, ${shape}`, 'msg/s', runs, ours, {
+      what: 'queue plus call, same shape',
+      value: raw.value,
+    }),
+  );
+  return { what: 'queue plus call', value: raw.value };
 }
 
-await beside('chunks of 10 000', chunks, queuePlusCall(10_000, 1));
+const raw = await beside('chunks of 10 000', chunks, queuePlusCall(10_000, 1));
 await beside('burst of a million', burst, queuePlusCall(million, 1));
 await beside('1 000 actors', toMany, queuePlusCall(10_000, 1_000));
-emit(await repeat('local ask, one at a time', 'asks/s', runs, () => asks(1)));
-emit(await repeat('local ask, 100 in flight', 'asks/s', runs, () => asks(100)));
-emit(await repeat('actors started', 'actors/s', runs, spawns));
+emit(await repeat('local ask, one at a time', 'asks/s', runs, () => asks(1), raw));
+emit(await repeat('local ask, 100 in flight', 'asks/s', runs, () => asks(100), raw));
+emit(await repeat('actors started', 'actors/s', runs, spawns, raw));
 await system.terminate();

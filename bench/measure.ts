@@ -11,6 +11,8 @@ export interface Row {
   readonly spread: readonly [number, number];
   /** What the value is compared with, measured in the same run. */
   readonly limit?: { readonly what: string; readonly value: number };
+  /** Tells what the machine does at most, or stands behind a ratio in another row: never taken for a change of ours. */
+  readonly context?: boolean;
   /** The library that this is a row of; absent: ours. */
   readonly peer?: string;
   /** Of a peer's row: how many times better ours of the same name is, in the same run. */

@@ -87,12 +87,12 @@ class Bench {
   async *rows(): AsyncGenerator<Row> {
     const one = [this.#library.spawn(this.#counter.add)];
     const many = Array.from({ length: 1_000 }, () => this.#library.spawn(this.#counter.add));
-    yield repeat('local tell, chunks of 10 000', 'msg/s', runs, () => this.#tells(20 * chunk, chunk, one));
+    yield repeat('local tell, chunks of 10 000', 'msg/s', runs, () => this.#tells(10 * chunk, chunk, one));
     yield repeat('local tell, burst of a million', 'msg/s', 3, () => this.#tells(million, million, one));
-    yield repeat('local tell, 1 000 actors', 'msg/s', runs, () => this.#tells(20 * chunk, chunk, many));
+    yield repeat('local tell, 1 000 actors', 'msg/s', runs, () => this.#tells(10 * chunk, chunk, many));
     if (this.#library.ask !== undefined) {
-      yield repeat('local ask, one at a time', 'asks/s', runs, () => this.#asks(10_000, 1));
-      yield repeat('local ask, 100 in flight', 'asks/s', runs, () => this.#asks(20_000, 100));
+      yield repeat('local ask, one at a time', 'asks/s', runs, () => this.#asks(5_000, 1));
+      yield repeat('local ask, 100 in flight', 'asks/s', runs, () => this.#asks(10_000, 100));
     }
     yield repeat('actors started', 'actors/s', runs, () => this.#started(20_000));
   }

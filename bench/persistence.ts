@@ -55,7 +55,7 @@ async function appends(): Promise<void> {
   const root = await mkdtemp(`${tmpdir()}/singlet-bench-`);
   try {
     const raw = await rawSyncs(`${root}/raw`);
-    emit(raw);
+    emit({ ...raw, context: true });
     const limit = { what: 'raw write and sync', value: raw.value };
     for (const [actors, each] of [[1, 300], [10, 200], [1_000, 20]] as const) {
       emit(await actorsWrite(`${root}/journal-${actors}`, actors, each, limit));

@@ -10,7 +10,7 @@ import { Actor, type ActorRef, ActorSystem } from '../src/mod.ts';
 import { Cluster, SingletonKey } from '../src/facade/mod.ts';
 import type { Socket } from '../src/transport/runtime.ts';
 import { dialRaw, listenRaw } from './raw_socket.ts';
-import { check, emit, median, now, percentile, repeat } from './measure.ts';
+import { check, emit, median, now, percentile, repeat, type Row } from './measure.ts';
 
 const secret = 'a secret for the benchmark';
 const runs = 5;
@@ -90,7 +90,7 @@ async function tells(total: number, chunk: number, message: () => Message, to: T
  * What numbering, acknowledging, filtering and gating cost: the same messages to an ordinary actor of the same class on the
  * same node, through a plain remote ref, which knows nothing of all that. Pairs of runs, one right after the other.
  */
-async function accountingCost(message: () => Message): Promise<void> {
+async function accountingCost(message: () => Message, limit: Row['limit']): Promise<void> {
   const plain = await ref.ask<Target>('plain');
   const costs: number[] = [];
   const plainly: number[] = [];
@@ -107,6 +107,7 @@ async function accountingCost(message: () => Message): Promise<void> {
     unit: 'msg/s',
     value: median(plainly),
     spread: spreadOf(plainly),
+    ...(limit === undefined ? {} : { limit }),
   });
   emit({ what: 'accounting cost', unit: '%', value: median(costs), spread: spreadOf(costs) });
 }
@@ -138,12 +139,12 @@ async function pingsAndAsks(socket: Socket): Promise<void> {
     asks.push(...asked);
     ratios.push(median(asked) / median(raw));
   }
-  const row = (what: string, unit: string, values: number[]): void => {
-    emit({ what, unit, value: median(values), spread: [percentile(values, 0.1), percentile(values, 0.99)] });
+  const row = (what: string, unit: string, values: number[]): Row => {
+    return { what, unit, value: median(values), spread: [percentile(values, 0.1), percentile(values, 0.99)] };
   };
-  row('raw ping-pong p50 (spread: p10, p99)', 'µs', pings);
-  row('remote ask p50 (spread: p10, p99)', 'µs', asks);
-  row('remote ask in raw ping-pongs, block by block (spread: p10, p99)', '×', ratios);
+  emit({ ...row('raw ping-pong p50 (spread: p10, p99)', 'µs', pings), context: true });
+  emit({ ...row('remote ask p50 (spread: p10, p99)', 'µs', asks), context: true });
+  emit(row('remote ask in raw ping-pongs, block by block (spread: p10, p99)', '×', ratios));
 }
 
 async function send(port: number): Promise<void> {
@@ -155,9 +156,10 @@ async function send(port: number): Promise<void> {
     runs,
     () => rawFrames(socket, 100, 50_000),
   );
-  emit(frames);
+  emit({ ...frames, context: true });
+  const perFrame = { what: 'one raw frame a message', value: frames.value };
   const bulk = await repeat('raw WebSocket, 64 KiB frames', 'frames/s', runs, () => rawFrames(socket, 65_536, 2_000));
-  emit(bulk);
+  emit({ ...bulk, context: true });
   const text = 'x'.repeat(88);
   emit(
     await repeat(
@@ -165,13 +167,10 @@ async function send(port: number): Promise<void> {
       'msg/s',
       runs,
       () => tells(200_000, 20_000, () => ({ n: 1, text })),
-      {
-        what: 'one raw frame a message',
-        value: frames.value,
-      },
+      perFrame,
     ),
   );
-  await accountingCost(() => ({ n: 1, text }));
+  await accountingCost(() => ({ n: 1, text }), perFrame);
   const bytes = new Uint8Array(65_536);
   emit(
     await repeat(
@@ -191,7 +190,7 @@ async function send(port: number): Promise<void> {
       const began = now();
       for (let n = 0; n < 200; n += 1) await Promise.all(Array.from({ length: 100 }, () => ref.ask({ n: -1 })));
       return 20_000 / (now() - began) * 1_000;
-    }),
+    }, perFrame),
   );
   runtime.exit(0);
 }

@@ -28,7 +28,7 @@ export async function startRows(runtime: string): Promise<Row[]> {
     const empty: number[] = [];
     for (let round = 0; round < rounds; round += 1) empty.push(await emptyStart(runtime));
     const limit = { what: 'the runtime alone', value: median(empty) };
-    const rows = [medianRow('process of the runtime alone, start to end', 'ms', empty)];
+    const rows: Row[] = [{ ...medianRow('process of the runtime alone, start to end', 'ms', empty), context: true }];
     for (const [what, script] of [['installed package', installed.program], ['node.ts', 'node.ts']] as const) {
       const { ready, memory } = await starts(runtime, script);
       rows.push({ ...medianRow(`process start to /ready, ${what}`, 'ms', ready), limit });

@@ -34,6 +34,11 @@ test('only what has become a fifth worse is told, with its figures', () => {
   ]);
 });
 
+test('what the machine does at most is no row of ours', () => {
+  const context = (value: number) => onBun(row(value, 'calls/s', undefined, { context: true }));
+  assertEquals(compare(context(100), context(10)), { compared: 0, worse: [], unknown: [] });
+});
+
 test('of a peer counts how many times better ours is, not how fast the peer is', () => {
   const peer = (value: number, ours: number) => row(value, 'msg/s', undefined, { peer: 'other', ours });
   assertEquals(worse(peer(100, 5), peer(50, 5)), []);
