@@ -3,7 +3,7 @@
  * decides about splits, every node pings, to know since when one has been silent.
  */
 import type { Cancel } from '../actor/environment.ts';
-import type { Instant } from '../coordination/holder_state.ts';
+import { type Instant, instantOf } from '../coordination/holder_state.ts';
 import type { PeerIdentity } from '../transport/contract.ts';
 import type { Envelope } from '../transport/peers_contract.ts';
 import { codes } from '../wire/codes.ts';
@@ -72,6 +72,8 @@ export class GateKeeper implements HostGate {
    * suspend). What was heard before says nothing any more; with answers to new pings it goes on.
    */
   #slept(): boolean {
+    const { clock } = this.#node.environment;
+    if (this.#ahead !== undefined && Math.abs(clock.wall() - clock.now() - this.#ahead) <= clockSlackMs) return false;
     const { now, wall } = this.#instant();
     const moved = wall - now - (this.#ahead ?? wall - now);
     if (Math.abs(moved) <= clockSlackMs) return false;
@@ -191,8 +193,7 @@ export class GateKeeper implements HostGate {
   }
 
   #instant(): Instant {
-    const { clock } = this.#node.environment;
-    return { now: clock.now(), wall: clock.wall() };
+    return instantOf(this.#node.environment.clock);
   }
 
   #ping(): void {

@@ -25,8 +25,15 @@ export class EtcdError extends LeaseError {
 const whyChars = 300;
 
 /** gRPC codes. */
+const invalidArgument = 3;
 const notFound = 5;
+const failedPrecondition = 9;
 const unauthenticated = 16;
+
+/** Its token has ended; or it is from before a change of users and roles, which ends all those that are signed. */
+function refusesToken({ code, message }: EtcdError): boolean {
+  return code === unauthenticated || (code === invalidArgument && /auth store is old|user name is empty/.test(message));
+}
 
 export class EtcdGateway {
   readonly #options: EtcdGatewayOptions;
@@ -51,9 +58,8 @@ export class EtcdGateway {
       return await this.#call(path, body, signal);
     } catch (error) {
       // Tokens of etcd end after some minutes, and with the endpoint that gave them.
-      const stale = error instanceof EtcdError && error.code === unauthenticated &&
-        this.#options.username !== undefined;
-      if (!stale) throw error;
+      const stale = error instanceof EtcdError && refusesToken(error);
+      if (!stale || this.#options.username === undefined) throw error;
       await this.#logIn(signal);
       return this.#call(path, body, signal);
     }
@@ -102,7 +108,8 @@ export class EtcdGateway {
     if (code !== undefined) {
       const message = at(body, 'message') ?? at(body, 'error', 'message') ?? at(body, 'error') ?? status;
       const text = String(message).slice(0, whyChars);
-      return status < 500 ? new EtcdError(Number(code), text) : text;
+      // A member that only learns, say, refuses what the others do.
+      return status < 500 && Number(code) !== failedPrecondition ? new EtcdError(Number(code), text) : text;
     }
     const cluster = at(body, 'header', 'cluster_id') ?? at(body, 'result', 'header', 'cluster_id');
     if (status !== 200 || cluster === undefined) {

@@ -1,4 +1,5 @@
 /** States, events and effects of the holder of a lease, and the arithmetic of its term. The transitions are in `holder.ts`. */
+import type { Clock } from '../actor/environment.ts';
 import type { ResolvedLease } from './lease.ts';
 import type { ReleaseAnswer, StoreAnswer } from './lease_store.ts';
 
@@ -14,6 +15,24 @@ export interface Request {
 export interface Instant {
   readonly now: number;
   readonly wall: number;
+}
+
+/** Readings of the clocks this far apart are taken again, so often at most. */
+const apartMs = 5;
+const readings = 5;
+
+/**
+ * A process that stands still between reading one clock and the other would see them part, though neither has moved. The
+ * monotonic time is that after the other.
+ */
+export function instantOf(clock: Clock): Instant {
+  let before = clock.now();
+  for (let left = readings;; left -= 1) {
+    const wall = clock.wall();
+    const now = clock.now();
+    if (now - before <= apartMs || left === 0) return { now, wall };
+    before = now;
+  }
 }
 
 export interface Term {

@@ -7,6 +7,7 @@ import {
   type HolderState,
   initialHolder,
   type Instant,
+  instantOf,
   within,
 } from './holder_state.ts';
 import { type Lease, LeaseError, type LeaseGrant, type ResolvedLease } from './lease.ts';
@@ -100,6 +101,8 @@ export class StoreLease implements Lease {
   checkAlive(): boolean {
     const { phase, term } = this.#state;
     if (phase !== 'held' || term === undefined) return false;
+    const { clock } = this.#environment;
+    if (within(term, { now: clock.now(), wall: clock.wall() })) return true;
     if (within(term, this.#instant())) return true;
     this.#bookCheck();
     return false;
@@ -112,8 +115,7 @@ export class StoreLease implements Lease {
   }
 
   #instant(): Instant {
-    const { clock } = this.#environment;
-    return { now: clock.now(), wall: clock.wall() };
+    return instantOf(this.#environment.clock);
   }
 
   /** Whoever asked may be in the middle of something: the loss is told in a turn of its own, even if timers are dead. */

@@ -145,12 +145,6 @@ export abstract class PersistentBase<Command, State> extends Actor<Command> {
     const lease = this.lease();
     if (lease === undefined) return writerFor(context.system, context.fence());
     this.#lease = lease;
-    const grant = await lease.acquireWithToken();
-    context.fence();
-    if (grant === false) {
-      context.log.warn(`'${this.persistenceId}' can only be read: somebody else has the lease '${lease.name}'`);
-      return undefined;
-    }
     const unsubscribe = lease.onLost((reason) => {
       if (!this.#released) this.onLeaseLost(reason);
     });
@@ -159,6 +153,14 @@ export abstract class PersistentBase<Command, State> extends Actor<Command> {
       unsubscribe();
       void this.#release();
     });
+    const grant = await lease.acquireWithToken();
+    // Killed meanwhile: whatever the lease makes of a release before the grant.
+    if (this.#released && grant !== false) await lease.release().catch(() => {});
+    context.fence();
+    if (grant === false) {
+      context.log.warn(`'${this.persistenceId}' can only be read: somebody else has the lease '${lease.name}'`);
+      return undefined;
+    }
     if (context.epoch > 0) return writerFor(context.system, context.epoch);
     return { epoch: grant.token, uid: lease.owner.slice(-255), clusterId: 'lease' };
   }

@@ -1,5 +1,6 @@
 /** One instance of a singleton on this node: spawned, watched over its whole life, and asked for its state at the end. */
 import type { Actor } from '../actor/actor.ts';
+import type { Cancel, Environment } from '../actor/environment.ts';
 import type { LocalActorRef } from '../actor/local_ref.ts';
 import type { CellOptions, Gate } from '../actor/spawn_options.ts';
 import type { ActorSystem } from '../actor/system.ts';
@@ -43,9 +44,21 @@ export interface InstanceLife {
   readonly held: (() => boolean) | undefined;
 }
 
-/** Nothing is handled without the lease, whatever else is open. A lost one does not come back to this instance. */
-function leased(gate: Gate, held: (() => boolean) | undefined): Gate {
-  return held === undefined ? gate : { open: () => held() && gate.open(), onOpen: (run) => gate.onOpen(run) };
+/**
+ * Nothing is handled without the lease, whatever else is open. A lost one does not come back to this instance; but a clock
+ * that was set and set back at once makes one look lost that is not: so it is looked at once more, after the loss was told.
+ */
+function leased(gate: Gate, held: (() => boolean) | undefined, { turns }: Environment): Gate {
+  if (held === undefined) return gate;
+  const open = (): boolean => held() && gate.open();
+  const onOpen = (run: () => void): Cancel => {
+    const cancel = gate.onOpen(run);
+    turns.schedule(() => {
+      if (open()) run();
+    });
+    return cancel;
+  };
+  return { open, onOpen };
 }
 
 export class Instance {
@@ -77,7 +90,7 @@ export class Instance {
     const options: CellOptions = {
       ...start.actorOptions,
       epoch: life.epoch,
-      gate: leased(life.gate, life.held),
+      gate: leased(life.gate, life.held, system.environment),
       fenced: () => this.#fenced || life.held?.() === false,
       hooks: {
         constructed: (actor, restart) => {

@@ -223,7 +223,7 @@ export function onLeaseGranted(draft: Draft, token: number, previous: number | u
   if (token <= draft.state.epochStarted) {
     const { epochStarted, config } = draft.state;
     const useless =
-      `its tokens are not above ${epochStarted}, the epoch of an earlier instance (was its backend set back?)`;
+      `its tokens are not above ${epochStarted}, the epoch of an earlier instance (a backend that was set back, or another one than before?)`;
     draft.effect({ kind: 'release-lease', useless });
     return draft.setTimer('acquire', config.acquireRetryIntervalMs);
   }

@@ -20,7 +20,19 @@ function keeperOn(members: string, strategy: DowningStrategy, hosts = false) {
   const environment = new ManualEnvironment();
   /** Milliseconds that only the wall clock knows of. */
   const suspended = { ms: 0 };
-  const clock = { now: () => environment.clock.now(), wall: () => environment.clock.wall() + suspended.ms };
+  /** For how long this process stands still when it reads the wall clock next, before it does so or after. */
+  const stands = { before: 0, after: 0 };
+  const clock = {
+    now: () => environment.clock.now(),
+    wall: () => {
+      const { before, after } = stands;
+      Object.assign(stands, { before: 0, after: 0 });
+      environment.jump(before);
+      const wall = environment.clock.wall() + suspended.ms;
+      environment.jump(after);
+      return wall;
+    },
+  };
   const all = membersOf(members);
   const self = all.find(({ uid }) => uid === 'A')!;
   const hosting = new Map(hosts ? [['s', { epoch: 1, plannedSince: 1, since: 1 }]] : []);
@@ -41,7 +53,7 @@ function keeperOn(members: string, strategy: DowningStrategy, hosts = false) {
     const nonce = sent.findLast(([, code]) => code === codes.gatePing)?.[2];
     keeper.ponged(peer(uid), [codes.gatePong, nonce] as never);
   };
-  return { environment, keeper, sent, peer, answer, suspended };
+  return { environment, keeper, sent, peer, answer, suspended, stands };
 }
 
 describe('the gate keeper where a lease decides about splits', () => {
@@ -100,6 +112,17 @@ describe('the gate keeper where a lease decides about splits', () => {
 });
 
 describe('the gate after a suspend that only the wall clock shows', () => {
+  test('a process that stands still between the readings of its two clocks was not suspended', async () => {
+    const { environment, keeper, answer, stands } = keeperOn('A B C', new KeepMajority(), true);
+    keeper.refresh();
+    for (let look = 0; look < 10; look += 1) {
+      for (const uid of ['B', 'C']) answer(uid);
+      stands[look % 2 === 0 ? 'before' : 'after'] = 90;
+      assertEquals(keeper.open(), true, `look ${look}`);
+      await environment.elapse(500);
+    }
+  });
+
   for (
     const [name, members, strategy] of [
       ['keep-majority', 'A B C', new KeepMajority()],

@@ -86,6 +86,26 @@ leaseContract({ title: 'etcd', skip: noEtcd, bench: async () => new EtcdBench(),
 
 const made = (settings: EtcdSettings) => new EtcdLease({ ttlMs, ...settings }, environment);
 
+const root = { name: 'root', password: 'a root password' };
+
+/** Switches authentication on; the token is root's. */
+async function withAuthentication({ url }: EtcdServer) {
+  const call = async (path: string, body: object, token?: string) => {
+    const headers = token === undefined ? undefined : { authorization: token };
+    const answer = await fetch(url + path, {
+      method: 'POST',
+      body: JSON.stringify(body),
+      ...(headers ? { headers } : {}),
+    });
+    return await answer.json() as { token?: string };
+  };
+  await call('/v3/auth/user/add', root);
+  await call('/v3/auth/role/add', { name: 'root' });
+  await call('/v3/auth/user/grant', { user: 'root', role: 'root' });
+  await call('/v3/auth/enable', {});
+  return { call, token: (await call('/v3/auth/authenticate', root)).token };
+}
+
 describe('the etcd lease', () => {
   const scene = (name: string, run: () => Promise<void>) => test(name, { skip: noEtcd }, run);
 
@@ -196,20 +216,7 @@ describe('the etcd lease', () => {
   });
 
   scene('with authentication it logs in, again when its token has ended; a bad password is an error', async () => {
-    const call = async (path: string, body: object, token?: string) => {
-      const headers = token === undefined ? undefined : { authorization: token };
-      const answer = await fetch(server.url + path, {
-        method: 'POST',
-        body: JSON.stringify(body),
-        ...(headers ? { headers } : {}),
-      });
-      return await answer.json() as { token?: string };
-    };
-    const root = { name: 'root', password: 'a root password' };
-    await call('/v3/auth/user/add', root);
-    await call('/v3/auth/role/add', { name: 'root' });
-    await call('/v3/auth/user/grant', { user: 'root', role: 'root' });
-    await call('/v3/auth/enable', {});
+    const { token: admin, call } = await withAuthentication(server);
     try {
       const endpoints = [server.url];
       await assertRejects(() => made({ name: 'auth', owner: 'a', endpoints }).acquire(), Error, 'etcd');
@@ -230,10 +237,35 @@ describe('the etcd lease', () => {
       assertEquals([spoilt, means.urls.filter((url) => url.endsWith('/authenticate')).length], [1, 2]);
       await lease.release();
     } finally {
-      const { token } = await call('/v3/auth/authenticate', root);
-      await call('/v3/auth/disable', {}, token);
+      await call('/v3/auth/disable', {}, admin);
     }
   });
+
+  scene(
+    'where tokens are signed, a change of users or roles ends them all: it logs in again, and nothing is lost',
+    async () => {
+      const signing = await EtcdServer.start({ signedTokens: true });
+      try {
+        const { token, call } = await withAuthentication(signing);
+        const lease = made({
+          name: 'signed',
+          owner: 'a',
+          endpoints: [signing.url],
+          username: 'root',
+          password: root.password,
+        });
+        let losses = 0;
+        lease.onLost(() => losses += 1);
+        assert(await lease.acquire());
+        await call('/v3/auth/user/add', { name: 'somebody', password: 'else' }, token);
+        await sleep(ttlMs * 1.5);
+        assertEquals([lease.checkAlive(), losses], [true, 0]);
+        await lease.release();
+      } finally {
+        await signing.remove();
+      }
+    },
+  );
 });
 
 test('rule 18: in the last second of a term, where etcd leaves the time out of its answer, it is asked again soon', async () => {

@@ -44,18 +44,23 @@ export class EtcdServer {
   readonly #folder: string;
   readonly #peerUrl: string;
   readonly #secure: boolean;
+  readonly #signedTokens: boolean;
   #child: ReturnType<typeof spawn> | undefined;
 
-  private constructor(port: number, peerPort: number, secure: boolean) {
+  private constructor(port: number, peerPort: number, secure: boolean, signedTokens: boolean) {
     this.#secure = secure;
+    this.#signedTokens = signedTokens;
     this.url = `${secure ? 'https' : 'http'}://127.0.0.1:${port}`;
     this.#peerUrl = `http://127.0.0.1:${peerPort}`;
     this.#folder = mkdtempSync(join(tmpdir(), 'etcd-'));
   }
 
-  /** `secure`: clients come over TLS, with the certificate of the tests. */
-  static async start({ secure = false } = {}): Promise<EtcdServer> {
-    const server = new EtcdServer(await freePort(), await freePort(), secure);
+  /**
+   * `secure`: clients come over TLS, with the certificate of the tests. `signedTokens`: who logs in is given a JWT, which ends
+   * with every change of users and roles.
+   */
+  static async start({ secure = false, signedTokens = false } = {}): Promise<EtcdServer> {
+    const server = new EtcdServer(await freePort(), await freePort(), secure, signedTokens);
     await server.run();
     return server;
   }
@@ -72,7 +77,9 @@ export class EtcdServer {
       'initial-cluster': `test=${this.#peerUrl}`,
       'heartbeat-interval': '50',
       'election-timeout': '500',
+      'bcrypt-cost': '4',
       ...(this.#secure ? this.#certificate() : {}),
+      ...(this.#signedTokens ? this.#signing() : {}),
     };
     const flags = Object.entries(options).map(([name, value]) => `--${name}=${value}`);
     this.#child = spawn(binary!, flags, { stdio: 'ignore' });
@@ -92,6 +99,12 @@ export class EtcdServer {
     writeFileSync(cert, testTls.cert);
     writeFileSync(key, testTls.key);
     return { 'cert-file': cert, 'key-file': key };
+  }
+
+  #signing(): Record<string, string> {
+    const key = join(this.#folder, 'signing.key');
+    writeFileSync(key, 'a key to sign the tokens of these tests with');
+    return { 'auth-token': `jwt,priv-key=${key},sign-method=HS256,ttl=10m` };
   }
 
   /** SIGSTOP makes it one that does not answer, SIGCONT wakes it. (Deno's `child.kill` works once only.) */

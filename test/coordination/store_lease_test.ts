@@ -1,8 +1,9 @@
 import { describe, test } from 'node:test';
 import { assert, assertEquals, assertRejects } from '@std/assert';
-import { LeaseError } from '../../src/coordination/lease.ts';
+import type { Environment } from '../../src/actor/environment.ts';
+import { LeaseError, resolveLease } from '../../src/coordination/lease.ts';
 import { MemoryLeaseStore } from '../../src/coordination/memory_lease.ts';
-import type { StoreLease } from '../../src/coordination/store_lease.ts';
+import { StoreLease } from '../../src/coordination/store_lease.ts';
 import { VirtualBench } from './virtual_bench.ts';
 
 const memory = () => new VirtualBench(3_000, ({ clock }) => new MemoryLeaseStore(clock));
@@ -42,6 +43,39 @@ describe('a lease over a store', () => {
     assertEquals([lease.checkAlive(), lease.token, lease.deadline], [false, 0, -Infinity]);
     bench.environment.runTurns();
     assertEquals(losses, 1);
+  });
+
+  test('a process that stands still between the readings of its two clocks loses nothing, and is held at every look', async () => {
+    const bench = memory();
+    const { clock } = bench.environment;
+    let standsFor = 0;
+    const torn = {
+      now: () => clock.now(),
+      wall: () => {
+        const ms = standsFor;
+        standsFor = 0;
+        if (ms > 0) bench.environment.jump(ms);
+        return clock.wall();
+      },
+    };
+    const environment = Object.create(bench.environment, { clock: { value: torn } }) as Environment;
+    const store = new MemoryLeaseStore(clock);
+    const lease = new StoreLease(
+      store,
+      resolveLease('Lease', { name: 'x', owner: 'a', ttlMs: 3_000 }, 10),
+      environment,
+    );
+    const losses: string[] = [];
+    lease.onLost((why) => losses.push(why));
+    standsFor = 90;
+    assert(await bench.settle(lease.acquire()));
+    for (let look = 0; look < 50; look += 1) {
+      standsFor = 90;
+      assert(lease.checkAlive(), `look ${look}`);
+      standsFor = look % 2 === 0 ? 90 : 0;
+      await bench.elapse(200);
+    }
+    assertEquals(losses, []);
   });
 
   test('FB-130: a jump of ten minutes brings one request, not many', async () => {

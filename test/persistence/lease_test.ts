@@ -9,10 +9,13 @@ import { Account, World } from './account_fixture.ts';
 class Backend {
   holder: string | undefined;
   tokens = 0;
+  /** Answers wait for this. */
+  answers: Promise<void> = Promise.resolve();
   readonly #lost = new Map<string, ((reason: string) => void)[]>();
 
   lease(owner: string): Lease {
     const acquireWithToken = async (): Promise<LeaseGrant | false> => {
+      await this.answers;
       if (this.holder !== undefined && this.holder !== owner) return false;
       this.holder = owner;
       return { token: this.tokens += 1 };
@@ -110,6 +113,20 @@ describe('R128: a lease for a persistent actor', () => {
     ref.kill();
     await world.env.settle();
     assertEquals(backend.holder, undefined);
+  });
+
+  test('killed before the answer has come: what is granted then is given up, since nobody would', async () => {
+    const backend = new Backend();
+    const world = new World();
+    let answer = (): void => {};
+    backend.answers = new Promise((resolve) => answer = resolve);
+    const ref = world.system.spawnSystem(['a'], leased(backend, 'a'), {});
+    await world.env.settle();
+    ref.kill();
+    await world.env.settle();
+    answer();
+    await world.env.settle();
+    assertEquals([backend.tokens, backend.holder], [1, undefined]);
   });
 
   test('its loss can be handled otherwise, and nothing is persisted any more', async () => {

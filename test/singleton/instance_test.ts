@@ -1,6 +1,8 @@
 import { test } from 'node:test';
 import { assertEquals } from '@std/assert';
+import { Actor } from '../../src/actor/actor.ts';
 import { ActorSystem } from '../../src/actor/system.ts';
+import type { Receipt } from '../../src/singleton/delivery_host.ts';
 import { Instance, type InstancePort } from '../../src/singleton/instance.ts';
 import { resolveStart } from '../../src/singleton/start_options.ts';
 import { WarmHandOverActor } from '../../src/singleton/warm_hand_over.ts';
@@ -41,4 +43,30 @@ test('R48: moved on before it has begun: the state handed over to it goes on unc
   assertEquals(left(true, true), [8], 'its own state, once it has begun');
   assertEquals(left(false, true), [7]);
   assertEquals(left(false, false), null, 'after a self-down nothing is passed on');
+});
+
+test('a lease that looked lost for a moment and is not: what waits is handled, though nothing more comes', () => {
+  const environment = new ManualEnvironment();
+  const system = ActorSystem.create('instances', { environment });
+  const got: number[] = [];
+  class Taker extends Actor<number> {
+    onReceive(message: number): void {
+      got.push(message);
+    }
+  }
+  const port: InstancePort = { started: () => {}, ended: () => {}, settled: () => {}, warn: () => {} };
+  let looks = 0;
+  let lostLooks = 0;
+  const held = () => (looks += 1) > lostLooks;
+  const life = { epoch: 1, gate: { open: () => true, onOpen: () => () => {} }, warm: undefined, cold: undefined, held };
+  const instance = new Instance(system, resolveStart({ typeName: 'taker', actor: Taker }), life, port);
+  environment.runTurns();
+  [looks, lostLooks] = [0, 1];
+  instance.deliver(1, undefined, { stream: 's', seq: 1, epoch: 1 } as unknown as Receipt);
+  environment.runTurns();
+  assertEquals(got, [1]);
+  [looks, lostLooks] = [0, Infinity];
+  instance.deliver(2, undefined, { stream: 's', seq: 2, epoch: 1 } as unknown as Receipt);
+  environment.runTurns();
+  assertEquals([got, looks < 10], [[1], true], 'lost for good: nothing is handled, and nobody spins');
 });
