@@ -12,10 +12,14 @@ export const fastPaths = {
   jointFrames: true,
   /** Values with nothing special in them are encoded as they are, not from a copy. */
   direct: true,
+  /** Values of plain objects, arrays, text, numbers and bytes take a shorter way to bytes and back. */
+  plain: true,
   /** An actor holds a mailbox only while it has something to handle. */
   sharedInboxes: true,
   /** A large message becomes a frame of its own at once. */
   largeFrames: true,
+  /** A large message that nothing waits in front of is sent from memory that is used again. */
+  onTheSpot: true,
   /** Senders travel as path and incarnation, not as whole refs. */
   shortSenders: true,
   /** Hash, order and ring of the members are carried over where a few of them change. */

@@ -126,6 +126,7 @@ function absolute(request: Request, path: string): Request {
 
 function manage(socket: ServerWebSocket<SocketData>, maxFrameBytes: number): ManagedSocket {
   return new ManagedSocket({
+    copies: true,
     // More than 0: written; -1: queued by the runtime; 0: dropped, or the connection is closing.
     send: (bytes) => socket.readyState !== openState || socket.sendBinary(bytes as Uint8Array<ArrayBuffer>) !== 0,
     bufferedBytes: () => socket.getBufferedAmount(),
@@ -142,7 +143,7 @@ function dial(options: DialOptions, done: Parameters<Runtime['dial']>[1]) {
   };
   const open = () => new (WebSocket as unknown as new (url: string, init: object) => WebSocketLike)(options.url, init);
   const terminate = (socket: WebSocketLike) => (socket as WebSocketLike & { terminate(): void }).terminate();
-  return dialWebSocket({ open, terminate, explain: explainFailure }, options, done);
+  return dialWebSocket({ open, terminate, explain: explainFailure, copies: true }, options, done);
 }
 
 /** Everything a node needs of this runtime; what `ClusterOptions.runtime` is by default here. */

@@ -108,7 +108,7 @@ function answer(
   if (refusal !== undefined) return refusalResponse(refusal);
   try {
     const { socket, response } = Deno.upgradeWebSocket(request, { protocol: endpoint.subprotocol, idleTimeout: 0 });
-    const managed = manageWebSocket(socket as WebSocketLike, options.maxFrameBytes, terminate);
+    const managed = manageWebSocket(socket as WebSocketLike, options.maxFrameBytes, { terminate, copies: true });
     socket.addEventListener('open', () => {
       sockets.add(managed);
       endpoint.onSocket(managed, remote);

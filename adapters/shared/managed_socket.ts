@@ -20,6 +20,8 @@ const reasonBytes = 123;
 export interface RawSocket {
   /** False when the runtime dropped the frame; true on a connection that is closing (its close event is on the way). */
   send(bytes: Uint8Array): boolean;
+  /** See `Socket`. */
+  readonly copies?: boolean;
   bufferedBytes(): number;
   close(code: number, reason: string): void;
   /** Drops the connection without waiting for anybody. */
@@ -70,6 +72,10 @@ export class ManagedSocket implements Socket {
     } catch {
       return false;
     }
+  }
+
+  get copies(): boolean {
+    return this.#raw.copies === true;
   }
 
   bufferedBytes(): number {

@@ -19,6 +19,8 @@ const closing = 2;
 
 export interface DialMeans {
   readonly open: () => WebSocketLike;
+  /** Whether its `send` has its own copy when it returns. */
+  readonly copies?: boolean;
   /** Drops a connection at once; undefined where the runtime cannot. */
   readonly terminate?: (socket: WebSocketLike) => void;
   /** Finds out why a dial failed, which the web API does not say; undefined where the runtime cannot. */
@@ -29,10 +31,11 @@ export interface DialMeans {
 export function manageWebSocket(
   socket: WebSocketLike,
   maxFrameBytes: number,
-  terminate?: (socket: WebSocketLike) => void,
+  { terminate, copies = false }: Pick<DialMeans, 'terminate' | 'copies'> = {},
 ): ManagedSocket {
   socket.binaryType = 'arraybuffer';
   const raw: RawSocket = {
+    copies,
     send(bytes) {
       if (socket.readyState < closing) socket.send(bytes as Uint8Array<ArrayBuffer>);
       return true;
@@ -98,7 +101,7 @@ export function dialWebSocket(
     return () => settle(undefined);
   }
   const opened = socket;
-  const managed = manageWebSocket(opened, options.maxFrameBytes, means.terminate);
+  const managed = manageWebSocket(opened, options.maxFrameBytes, means);
   opened.addEventListener('open', () => {
     if (settled) return giveUp();
     settle(managed satisfies Socket);

@@ -26,6 +26,7 @@ type State = 'open' | 'closing' | 'ended';
 
 export class ClientConnection implements RawSocket {
   readonly socket: ManagedSocket;
+  readonly copies = true;
   readonly #stream: ByteStream;
   readonly #reader: FrameReader;
   readonly #output: FrameOutput;

@@ -91,6 +91,19 @@ const keepEnds = (resolve: (reply: any) => void, reject: (error: unknown) => voi
 /** Time limits with a lane that is kept while it is empty, so that asking one by one sets no timer each time. */
 const keptLanes = 16;
 
+/** The number behind the dash at `dash`, spelled as `toString(36)` does and no other way; 0 for anything else. */
+function idIn(name: string, dash: number): number {
+  if (name.charCodeAt(dash) !== 0x2d || name.length > dash + 11 || name.charCodeAt(dash + 1) === 0x30) return 0;
+  let id = 0;
+  for (let at = dash + 1; at < name.length; at += 1) {
+    const code = name.charCodeAt(at);
+    const digit = code < 0x3a ? code - 0x30 : code - 0x57;
+    if (digit < 0 || digit > 35 || (code > 0x39 && digit < 10)) return 0;
+    id = id * 36 + digit;
+  }
+  return id;
+}
+
 /** The questions of one system that wait for their replies. */
 export class Asks {
   readonly #environment: Environment;
@@ -127,8 +140,8 @@ export class Asks {
   }
 
   find(name: string): AskRef | undefined {
-    const id = Number.parseInt(name.slice(this.#prefix.length + 1), 36);
-    return this.#nameOf(id) === name ? this.#named.get(id) : undefined;
+    const id = name.startsWith(this.#prefix) ? idIn(name, this.#prefix.length) : 0;
+    return this.#named.get(id);
   }
 
   #nameOf(id: number): string {

@@ -27,11 +27,13 @@ export function managerPath(typeName: string): readonly string[] {
   return ['cluster', 'singleton', `manager-${typeName}`];
 }
 
+const managers = '/system/cluster/singleton/manager-';
 const instancePath = /^\/system\/cluster\/singleton\/manager-([^/]+)\/instance$/;
 
 /** The singleton whose instance lives at this path. */
 export function singletonOfInstance(path: string): string | undefined {
-  return instancePath.exec(path)?.[1];
+  // Asked for every sender.
+  return path.startsWith(managers) ? instancePath.exec(path)?.[1] : undefined;
 }
 
 export interface InstanceLife {

@@ -17,6 +17,8 @@ export class SingletonRef<T = unknown> extends ActorRef<T> {
   readonly incarnation = 0;
   readonly typeName: string;
   readonly #port: SingletonRefPort;
+  /** One for all questions. */
+  readonly #problem = (): string => this.#port.problem();
 
   constructor(typeName: string, port: SingletonRefPort) {
     super();
@@ -30,7 +32,7 @@ export class SingletonRef<T = unknown> extends ActorRef<T> {
   }
 
   ask<R = unknown>(message: T, timeoutMs?: number): Promise<R> {
-    return this.#port.asks.ask<R>(this, message, timeoutMs, () => this.#port.problem());
+    return this.#port.asks.ask<R>(this, message, timeoutMs, this.#problem);
   }
 
   /** Does nothing but warn: no caller can stop what another node hosts. Use `cluster.singleton.stop(key)`. */

@@ -42,6 +42,8 @@ export interface Link {
   readonly dialled: boolean;
   /** Hands a frame over (at most `limits.frameBytes`). Never throws, never blocks; after a close it does nothing. */
   send(frame: Uint8Array): void;
+  /** True where `send` has its own copy when it returns: the memory of the frame may then be used again. */
+  readonly copies?: boolean;
   /** Bytes handed over that have not left this process yet. */
   bufferedBytes(): number;
   /** Assigned by the owner: some of them have left. Called where the runtime can tell, on others never. */

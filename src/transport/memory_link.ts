@@ -26,6 +26,7 @@ export function linkPair(wire: MemoryWire, near: MemoryLinkOwner, far: MemoryLin
 export class MemoryLink implements Link {
   readonly peer: PeerIdentity;
   readonly dialled: boolean;
+  readonly copies = true;
   other: MemoryLink | undefined;
   readonly #wire: MemoryWire;
   readonly #owner: MemoryLinkOwner;

@@ -1,10 +1,12 @@
 /** What waits to be sent to one peer: two lanes, and the rule which of them may use the socket. */
 import type { Cancel, Environment } from '../actor/environment.ts';
 import { limits } from '../limits.ts';
+import { fastPaths } from '../fast_paths.ts';
+import { sharedFrame } from '../wire/batch.ts';
 import type { Envelope, Lane } from '../wire/frames.ts';
 import type { Link } from './contract.ts';
 import type { PeerCounters } from './peer_counters.ts';
-import { type Returned, SendQueue } from './send_queue.ts';
+import { largeBytes, type Returned, SendQueue } from './send_queue.ts';
 
 export interface OutboxOwner {
   readonly environment: Environment;
@@ -66,6 +68,18 @@ export class Outbox {
       this.owner.retry();
     });
     return false;
+  }
+
+  /** A user message as the frame that goes next. False when it has to be queued: it is small, or it would have to wait. */
+  sendNow(link: Link, bytes: Uint8Array): boolean {
+    if (bytes.length < largeBytes || link.copies !== true || !fastPaths.onTheSpot) return false;
+    if (!this.empty && (this.waiting || !this.pump(link))) return false;
+    if (link.bufferedBytes() > limits.socketBufferBytes) return false;
+    const frame = sharedFrame('user', bytes);
+    if (frame === undefined) return false;
+    link.send(frame);
+    this.owner.counters.sent('user', frame.length, 1);
+    return true;
   }
 
   /** The socket has sent something; cheap when nobody waits for it. */

@@ -101,12 +101,11 @@ export class Peer {
     if (uid !== undefined && this.used !== undefined && this.used.link.peer.uid !== uid) {
       return { reason: 'closed', detail: `the process ${uid} at ${this.address} is gone; another one answers there` };
     }
+    if (this.used !== undefined && this.outbox.sendNow(this.used.link, bytes)) return undefined;
     const { user } = this.outbox;
     if (!user.add(bytes, envelope, uid)) {
-      return {
-        reason: 'queue-full',
-        detail: `${user.messages} messages (${user.bytes} bytes) wait for ${this.address}`,
-      };
+      const detail = `${user.messages} messages (${user.bytes} bytes) wait for ${this.address}`;
+      return { reason: 'queue-full', detail };
     }
     if (this.used === undefined) this.ensureLink();
     else if (user.frameFull && !this.outbox.waiting) this.flush();

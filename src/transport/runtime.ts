@@ -26,6 +26,8 @@ export interface Socket {
    * side has closed it, frames go nowhere and the answer is true: `onClose` tells.
    */
   send(bytes: Uint8Array): boolean;
+  /** True where `send` has its own copy when it returns. */
+  readonly copies?: boolean;
   bufferedBytes(): number;
   close(code: number, reason: string): void;
   /** Assigned by the owner in the turn it gets the socket; no event is lost before that. */

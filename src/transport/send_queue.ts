@@ -37,7 +37,7 @@ export interface Returned {
 /** Of two lanes together: more would let the one wait for the other, and copying it costs more than a second frame. */
 const maxJointBytes = 16 * 1024;
 /** A message that gains nothing from others in its frame: it is copied once, not into a buffer and out of it. */
-const largeBytes = 16 * 1024;
+export const largeBytes = 16 * 1024;
 const nothing: Returned = { envelopes: [], messages: 0 };
 
 export class SendQueue {

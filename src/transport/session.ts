@@ -239,6 +239,7 @@ function failureOf(close: LinkClose): DialFailure {
 class SocketLink implements Link {
   readonly peer: PeerIdentity;
   readonly dialled: boolean;
+  readonly copies: boolean;
   open = true;
   onDrain: () => void = () => {};
   readonly #socket: Socket;
@@ -247,6 +248,7 @@ class SocketLink implements Link {
   constructor(peer: PeerIdentity, dialled: boolean, socket: Socket, dropped: () => void) {
     this.peer = peer;
     this.dialled = dialled;
+    this.copies = socket.copies === true;
     this.#socket = socket;
     this.#dropped = dropped;
     socket.onDrain = () => this.onDrain();

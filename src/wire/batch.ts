@@ -32,6 +32,22 @@ export function batchFrame(lane: Lane, envelopes: readonly Uint8Array[], size: n
   return frame;
 }
 
+/** The largest frame that is made in memory used again. */
+const sharedBytes = 256 * 1024;
+/** Not at the begin of a page: sockets copy it to a place shortly behind one, see `plain_writer.ts`. */
+const sharedOrigin = 1024;
+let shared: Uint8Array<ArrayBuffer> | undefined;
+
+/** One encoded envelope as a frame that the next call overwrites; undefined when it is too large for that. */
+export function sharedFrame(lane: Lane, envelope: Uint8Array): Uint8Array<ArrayBuffer> | undefined {
+  const size = FRAME_HEADER_BYTES + envelope.length;
+  if (size > sharedBytes) return undefined;
+  shared ??= new Uint8Array(sharedOrigin + sharedBytes).subarray(sharedOrigin);
+  writeHeader(shared, lane, BATCH);
+  shared.set(envelope, FRAME_HEADER_BYTES);
+  return shared.subarray(0, size);
+}
+
 /**
  * What follows the head of a batch.
  * @throws FrameError for any other frame, and for one of more than `maxBytes`

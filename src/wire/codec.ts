@@ -22,6 +22,7 @@ import { limits } from '../limits.ts';
 import { DecodeError, FrameError, MessageTooLargeError, SerializationError } from './errors.ts';
 import { attempt, type ClassCodec, type RefResolver, revive, type ReviveContext } from './extension.ts';
 import { Inspection } from './inspect.ts';
+import { writePlain } from './plain_writer.ts';
 import { Rebuild } from './rebuild.ts';
 import { EXTENSION_TAG, scanItem } from './scan.ts';
 import { scratchCopy } from './scratch.ts';
@@ -114,6 +115,8 @@ export class Codec {
     if (encoding) throw new SerializationError('', 'is being sent from inside a getter or codec of another message');
     encoding = true;
     try {
+      const plain = fastPaths.plain ? writePlain(value, this.maxBytes) : undefined;
+      if (plain !== undefined) return plain;
       const found = this.inspection;
       found.visit(value);
       if (found.bytes > maxBytes) throw new MessageTooLargeError(found.bytes, maxBytes);

@@ -8,10 +8,12 @@
  *   Parts of one lane follow each other without anything between; the other lane may come between.
  * - `use`, `ready` (uint32 link number): how two nodes agree on one link, see `transport/link_choice.ts`.
  */
+import { fastPaths } from '../fast_paths.ts';
 import { limits } from '../limits.ts';
 import { BATCH, type Envelope, FRAME_HEADER_BYTES, type Lane, lanes, MAGIC, VERSION, writeHeader } from './batch.ts';
 import type { Codec } from './codec.ts';
 import { FrameError } from './errors.ts';
+import { readPlainBatch } from './plain_reader.ts';
 import { scanItem, scanSequence } from './scan.ts';
 
 export { type Envelope, FRAME_HEADER_BYTES, type Lane };
@@ -201,6 +203,11 @@ export class FrameReader {
 
   private readBatch(lane: Lane, bytes: Uint8Array): Frame {
     if (this.assemblies[lane] !== undefined) throw new FrameError('parts', 'a batch between the parts of a message');
+    const plain = fastPaths.plain ? readPlainBatch(bytes) : undefined;
+    if (plain !== undefined) {
+      const size = bytes.length - FRAME_HEADER_BYTES;
+      return { kind: 'messages', lane, envelopes: plain, bytes: size, failed: 0, failure: undefined };
+    }
     return this.messages(lane, bytes, FRAME_HEADER_BYTES, scanSequence(bytes, FRAME_HEADER_BYTES, bytes.length));
   }
 

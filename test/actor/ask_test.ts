@@ -139,6 +139,13 @@ describe('ask', () => {
     await env.settle();
     const path = paths[0] ?? '';
     assert(/^\/temp\/[0-9a-z]+-1$/.test(path), path);
+    const [prefix] = path.split('-');
+    for (const other of ['01', '+1', '1.', '2', '11', 'A', '', '1 ', '1e0', '-1', '0', '1zzzzzzzzzzzz']) {
+      assertEquals(system.resolve(`${prefix}-${other}`), undefined, other);
+    }
+    for (const other of [`${prefix}x-1`, `${prefix}1`, prefix!, prefix!.slice(0, -1) + '-1', `${prefix}--1`]) {
+      assertEquals(system.resolve(other), undefined, other);
+    }
     system.resolve(path)?.tell('by path');
     assertEquals(await asked, 'by path');
     assertEquals(system.resolve(path), undefined);

@@ -250,6 +250,20 @@ test('R123: what a slow peer has not read yet waits, and all of it arrives in or
   await server.listener.close();
 });
 
+test('a socket that says so has its own copy of a frame when it has sent it, also of frames that wait', async () => {
+  const { server, near, far } = await pair();
+  for (const [{ socket }, { frames }] of [[near, far], [far, near]] as const) {
+    if (socket.copies !== true) continue;
+    const frame = new Uint8Array(100_000);
+    for (let n = 0; n < 150; n += 1) socket.send(frame.fill(n));
+    frame.fill(200);
+    await until('all frames', () => frames.length === 150, 20_000);
+    assert(frames.every((bytes, n) => bytes.length === frame.length && bytes.every((byte) => byte === n)));
+  }
+  assertEquals([near.socket.copies === true, far.socket.copies === true], Array(2).fill(runtime.name !== 'node'));
+  await server.listener.close();
+});
+
 test('FB-086: a burst of small frames arrives whole and in order', async () => {
   const { server, near, far } = await pair();
   for (let i = 0; i < 5_000; i++) near.socket.send(Uint8Array.of(i >> 8, i & 255));
