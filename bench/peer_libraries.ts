@@ -56,10 +56,12 @@ async function actorTs(load: Loader): Promise<Library> {
 async function nact(load: Loader): Promise<Library> {
   const { start, dispatch, spawn, query, stop } = await load('nact');
   const system = start();
+  let count = 0;
   const echo = spawn(system, (_: unknown, { n, sender }: { n: number; sender: unknown }) => dispatch(sender, n));
   return {
     spawn: (handle) => {
-      const actor = spawn(system, () => handle());
+      // Names of its own making are random, and among so many two are equal now and then.
+      const actor = spawn(system, () => handle(), `counter-${count += 1}`);
       return { tell: (n) => dispatch(actor, n), stop: () => stop(actor) };
     },
     ask: (n) => query(echo, (sender: unknown) => ({ n, sender }), 5_000),

@@ -106,7 +106,12 @@ async function measure(name: string, make: (load: Loader) => Promise<Library>, l
     console.error(`${name} is left out: ${error instanceof Error ? error.message.split('\n')[0] : error}`);
     return;
   }
-  for await (const row of new Bench(library).rows()) emit({ ...row, peer: name });
+  try {
+    for await (const row of new Bench(library).rows()) emit({ ...row, peer: name });
+  } catch (error) {
+    console.error(`${name}:`, error);
+    process.exitCode = 1;
+  }
   await library.stop();
 }
 
@@ -114,4 +119,4 @@ const folder = process.argv[2];
 if (folder === undefined) throw new RangeError('peers.ts takes the folder in which the peers are installed');
 const load = loaderOf(folder);
 for (const [name, make] of Object.entries(libraries)) await measure(name, make, load);
-process.exit(0);
+process.exit();

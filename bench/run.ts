@@ -8,6 +8,7 @@
  * with `moves` elections by redlock and etcd (`elections.ts`).
  * `--json FILE` keeps the rows that FILE has and this run has not: a file can be made in several runs.
  * `--without soon,batching` turns fast paths off (`src/fast_paths.ts`), to see what they are worth.
+ * `--processor-time`, with `--only local`: seconds on the processor instead of the clock's, for a machine that has other work.
  * Compare ratios, not machines: each row stands beside a limit measured in the same run.
  */
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -65,11 +66,17 @@ const parts: Readonly<Record<string, (runtime: string) => Promise<Row[]>>> = {
 };
 
 /** Of the parts that are measured: peers are compared with ours of the same run. */
-async function peerRows(runtime: string, only: readonly string[], folder: string, ours: Row[]): Promise<Row[]> {
+async function peerRows(
+  runtime: string,
+  { only, processorTime }: Choice,
+  folder: string,
+  ours: Row[],
+): Promise<Row[]> {
   const rows: Row[] = [];
   if (only.includes('local')) rows.push(...await rowsOf(runtime, 'bench/peers.ts', [folder], ofPeers[runtime]));
   if (only.includes('moves')) rows.push(...await electionRows(runtime, folder));
-  return [...rows, ...recordedRows(runtime, [...ours, ...rows])];
+  // Those were measured by the clock.
+  return processorTime ? rows : [...rows, ...recordedRows(runtime, [...ours, ...rows])];
 }
 
 const runtimes = ['bun', 'deno', 'node'];
@@ -82,6 +89,7 @@ interface Choice {
   readonly check: boolean;
   readonly peers: string | undefined;
   readonly without: string | undefined;
+  readonly processorTime: boolean;
 }
 
 function readChoice(): Choice {
@@ -93,6 +101,7 @@ function readChoice(): Choice {
     check: { type: 'boolean', default: false },
     peers: { type: 'string' },
     without: { type: 'string' },
+    'processor-time': { type: 'boolean', default: false },
   });
   const among = (option: string, text: string, allowed: readonly string[]): string[] => {
     const items = text.split(',');
@@ -108,6 +117,7 @@ function readChoice(): Choice {
     check: values.check,
     peers: values.peers,
     without: values.without,
+    processorTime: values['processor-time'],
   };
 }
 
@@ -151,7 +161,13 @@ async function main(): Promise<void> {
   if (choice.peers !== undefined && !existsSync(`${choice.peers}/node_modules`)) {
     throw new RangeError(`--peers ${choice.peers}: expected a folder with node_modules`);
   }
-  if (choice.without !== undefined) extra.arguments = [`without=${choice.without}`];
+  extra.arguments = [
+    ...(choice.without === undefined ? [] : [`without=${choice.without}`]),
+    ...(choice.processorTime ? ['processor-time'] : []),
+  ];
+  if (choice.processorTime && choice.only.some((part) => part !== 'local')) {
+    throw new RangeError('--processor-time: for --only local, which is within one process');
+  }
   const load = loadavg().map((value) => value.toFixed(2)).join(' ');
   console.log(`load before: ${load}`);
   const committed = choice.check ? readReference() : undefined;
@@ -159,7 +175,7 @@ async function main(): Promise<void> {
   for (const runtime of choice.runtimes) {
     const rows: Row[] = [];
     for (const name of choice.only) rows.push(...await parts[name]!(runtime));
-    if (choice.peers !== undefined) rows.push(...await peerRows(runtime, choice.only, choice.peers, rows));
+    if (choice.peers !== undefined) rows.push(...await peerRows(runtime, choice, choice.peers, rows));
     table.push({ runtime, rows: besideOurs(rows) });
     print(table.at(-1)!);
   }
