@@ -163,7 +163,7 @@ export class QuorumArbiter {
   }
 
   #learn(): void {
-    if (this.#closed || this.voter === undefined || this.voter.knows) return;
+    if (this.#closed || this.voter?.learns(this.environment.clock.now()) !== true) return;
     for (const voter of this.voters) {
       if (voter !== this.#node.address) this.#send(voter, this.#requests += 1, { kind: 'learn' });
     }

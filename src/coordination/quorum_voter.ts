@@ -55,6 +55,11 @@ export class Voter {
     return this.#knows;
   }
 
+  /** Until it votes, others may yet accept tokens that its predecessor had accepted as well. */
+  learns(now: number): boolean {
+    return !this.#knows || now < this.#waitUntil;
+  }
+
   grants(now: number): boolean {
     return this.#knows && now >= this.#waitUntil;
   }

@@ -181,6 +181,32 @@ describe('the quorum lease', () => {
     assert(again && again.token > first.token);
   });
 
+  test('rule 17: a token that one voter sealed before its restart and another one after it is not forgotten when that one restarts', async () => {
+    const environment = new ManualEnvironment();
+    const net = new Net(environment);
+    for (const address of voters) net.boot(address);
+    await environment.elapse(2 * ttlMs);
+    const ask = (address: string, kind: 'grant' | 'seal', token = 0) =>
+      net.arbiters.get(address)!.voter!.answer(
+        'c#1',
+        { kind, name: 'x', tenure: 1, ttlMs, token },
+        environment.clock.now(),
+      ).kind;
+    const token = environment.clock.wall() + 1_000_000;
+    assertEquals([ask('v0:1', 'grant'), ask('v1:1', 'grant'), ask('v0:1', 'seal', token)], Array(3).fill('granted'));
+    net.boot('v0:1');
+    await environment.elapse(700);
+    assert(net.arbiters.get('v0:1')!.voter!.knows);
+    assertEquals(ask('v1:1', 'seal', token), 'granted', 'the seal that came late makes the majority');
+    await environment.elapse(700);
+    net.boot('v1:1');
+    await environment.elapse(700);
+    for (const address of ['v0:1', 'v1:1']) {
+      const learnt = net.arbiters.get(address)!.voter!.answer('c#2', { kind: 'learn' }, environment.clock.now());
+      assert(learnt.kind === 'learnt' && learnt.floor >= token, address);
+    }
+  });
+
   test('R78: the token before is told when nothing was forgotten', async () => {
     const { lease, other, settle } = await scene();
     const first = await settle(lease.acquireWithToken());
