@@ -262,11 +262,12 @@ class Holder {
     }
   }
 
-  /** A renewal failed: again, a little later each time, as long as there is time. */
+  /** A renewal failed: again, a little later each time while there is much time, and more often towards the end. */
   #repeat(trouble: string, askedMs?: number): void {
     const { config, failures, term } = this.state;
     const left = (term?.deadline ?? 0) - this.#at.now;
-    const backoff = Math.min(maxRetryMs, (config.ttlMs / 50) * 2 ** Math.min(failures, 6));
+    const least = config.ttlMs / 50;
+    const backoff = Math.max(least, Math.min(maxRetryMs, least * 2 ** Math.min(failures, 6), left / 4));
     const wait = askedMs !== undefined && askedMs > backoff && askedMs < left / 2 ? askedMs : backoff;
     this.#patch({ failures: failures + 1, trouble });
     this.#effect({ kind: 'set-timer', ms: Math.max(1, Math.min(wait, Math.ceil(left))) });

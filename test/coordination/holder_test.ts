@@ -119,6 +119,21 @@ describe('the holder of a lease', () => {
     assertEquals(desk.feed({ kind: 'timer' }), []);
   });
 
+  test('FB-040: whenever an outage ends, the next try comes before half of what is left of the term is over', () => {
+    const desk = Desk.held();
+    desk.pass(3_334);
+    desk.feed({ kind: 'timer' });
+    for (let tries = 0; tries < 100; tries += 1) {
+      const timer = desk.answer({ kind: 'error', why: 'down' }).find((effect) => effect.kind === 'set-timer');
+      const left = desk.state.term!.deadline - desk.now;
+      if (left < 400) return;
+      assert(timer!.ms >= 200 && timer!.ms <= left / 2, `${timer!.ms} of ${left}`);
+      desk.pass(timer!.ms);
+      desk.feed({ kind: 'timer' });
+    }
+    assert(false, 'it came to the end of the term');
+  });
+
   test('a wait that the backend asks for is kept where the term allows it', () => {
     const desk = Desk.held();
     desk.pass(3_334);
