@@ -16,6 +16,8 @@ console.log('node http://' + cluster.address + '/');
 export interface InstalledPackage {
   /** A program that starts one node with an HTTP address and prints it. */
   readonly program: string;
+  /** A program that does nothing, JavaScript like the other one. */
+  readonly empty: string;
   remove(): void;
 }
 
@@ -34,5 +36,10 @@ export function installPackage(root: string): InstalledPackage {
   }
   writeFileSync(`${folder}/package.json`, '{"type":"module"}');
   writeFileSync(`${folder}/start.mjs`, program);
-  return { program: `${folder}/start.mjs`, remove: () => rmSync(folder, { recursive: true, force: true }) };
+  writeFileSync(`${folder}/empty.mjs`, '');
+  return {
+    program: `${folder}/start.mjs`,
+    empty: `${folder}/empty.mjs`,
+    remove: () => rmSync(folder, { recursive: true, force: true }),
+  };
 }

@@ -7,29 +7,35 @@ import { exit, processorSeconds, residentMiB, root, startNode } from './processe
 
 const rounds = 5;
 /**
- * Milliseconds for a cluster to come to rest, and then of rest. Engines compile what runs often for most of the first, on
- * threads of their own.
+ * Milliseconds for a cluster to come to rest, and then of rest. What runs a few times a second gets compiled during the first
+ * minutes, on threads of the engine's own.
  */
-const settleMs = 30_000;
+const settleMs = 120_000;
 const restMs = 60_000;
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 /** Runs nothing but the runtime itself. */
-async function emptyStart(runtime: string): Promise<number> {
+async function emptyStart(runtime: string, script: string): Promise<number> {
   const { file, args } = runtimeCommand(runtime as RuntimeName, true);
   const began = now();
-  await exit(spawn(file, [...args, `${root}bench/empty.ts`], { cwd: root, stdio: 'ignore' }));
+  await exit(spawn(file, [...args, script], { cwd: root, stdio: 'ignore' }));
   return now() - began;
 }
 
 export async function startRows(runtime: string): Promise<Row[]> {
   const installed = installPackage(root);
   try {
-    const empty: number[] = [];
-    for (let round = 0; round < rounds; round += 1) empty.push(await emptyStart(runtime));
-    const limit = { what: 'the runtime alone', value: median(empty) };
-    const rows: Row[] = [{ ...medianRow('process of the runtime alone, start to end', 'ms', empty), context: true }];
-    for (const [what, script] of [['installed package', installed.program], ['node.ts', 'node.ts']] as const) {
+    const rows: Row[] = [];
+    const programs = [
+      ['installed package', installed.program, 'JavaScript', installed.empty],
+      ['node.ts', 'node.ts', 'TypeScript', `${root}bench/empty.ts`],
+    ] as const;
+    for (const [what, script, language, nothing] of programs) {
+      const empty: number[] = [];
+      // Apart for each: Node loads what strips types for TypeScript alone.
+      for (let round = 0; round < rounds; round += 1) empty.push(await emptyStart(runtime, nothing));
+      const limit = { what: 'the runtime alone', value: median(empty) };
+      rows.push({ ...medianRow(`the runtime alone, empty ${language}, start to end`, 'ms', empty), context: true });
       const { ready, memory } = await starts(runtime, script);
       rows.push({ ...medianRow(`process start to /ready, ${what}`, 'ms', ready), limit });
       rows.push(medianRow(`memory of a node at rest, ${what}`, 'MiB', memory));
