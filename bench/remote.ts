@@ -32,7 +32,7 @@ class Sink extends Actor<Message> {
 
 const [role, seed, rawPort] = runtime.args();
 const system = ActorSystem.create('bench', { logLevel: 'error' });
-const cluster = await Cluster.join(system, { secret, seeds: seed ? [seed] : [] });
+const cluster = await Cluster.join(system, { secret, seeds: role === 'host' ? [] : [seed!] });
 const ref = cluster.singleton.start(Sink);
 
 if (role === 'host') await serve();

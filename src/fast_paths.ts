@@ -8,6 +8,8 @@ export const fastPaths = {
   soon: true,
   /** The messages of a turn travel in one frame. */
   batching: true,
+  /** What a callback sends leaves at its end, not at the end of the turn. */
+  soonFrames: true,
   /** What both lanes have to send travels in one frame, while it is little. */
   jointFrames: true,
   /** Values with nothing special in them are encoded as they are, not from a copy. */

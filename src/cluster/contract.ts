@@ -51,7 +51,7 @@ export interface MembershipNode {
   sendSystem(address: Address, envelope: Envelope, uid?: string): void;
   /** Undefined when queued; `sized` is told its encoded size then. */
   sendUser(address: Address, envelope: Envelope, uid?: string, sized?: Sized): SendFailure | undefined;
-  /** Runs `run` in a later turn, before what is queued for other nodes is sent: what it sends leaves with that. */
+  /** Runs `run` after the present callback, before what is queued for other nodes is sent: what it sends leaves with that. */
   beforeFlush(run: () => void): void;
   readonly messages: MessageCheck;
   congested(address: Address): boolean;

@@ -1,6 +1,6 @@
 /**
  * The links of one node: one per peer, dialled on demand, with a system lane that never waits behind the user lane and
- * batches that leave at the end of the turn or when they are full.
+ * batches that leave when they are full, and otherwise as `flush_schedule.ts` says.
  *
  * User messages are encoded when they are sent: a bad one fails at its sender, and later changes to it change nothing.
  */
@@ -12,6 +12,7 @@ import { FrameError, MessageTooLargeError } from '../wire/errors.ts';
 import { type Envelope, type Frame, laneBytes } from '../wire/frames.ts';
 import { closeCodes } from './close_codes.ts';
 import type { Address, Link, LinkClose, PeerIdentity, Transport } from './contract.ts';
+import { FlushSchedule } from './flush_schedule.ts';
 import { type LinkEntry, Peer, type PeerHost } from './peer.ts';
 import { PeerCounters } from './peer_counters.ts';
 import type { Peers, PeersEvents, SendFailure, Sized } from './peers_contract.ts';
@@ -47,18 +48,23 @@ export class LinkedPeers implements Peers {
   /** Frames of dialled links whose dial has not been answered to us yet: some transports are that quick. */
   private readonly early = new WeakMap<Link, Uint8Array[]>();
   private readonly dirty = new Set<Peer>();
-  private late: (() => void)[] = [];
   private readonly warnedAt = new Map<Address, number>();
   private readonly lines: LineBudget;
-  private scheduled = false;
+  private readonly sending: FlushSchedule;
   private stopped = false;
   private linkNumber = 0;
   private ownAddress: Address = '';
 
   constructor(options: PeersOptions) {
     this.options = options;
-    this.lines = new LineBudget(options.environment);
     const { environment, transport, codec, uid, events } = options;
+    this.lines = new LineBudget(environment);
+    this.sending = new FlushSchedule(
+      environment.clock,
+      environment.turns,
+      () => this.flush(),
+      (run) => this.guarded('beforeFlush', run),
+    );
     this.host = {
       environment,
       transport,
@@ -189,28 +195,13 @@ export class LinkedPeers implements Peers {
   }
 
   beforeFlush(run: () => void): void {
-    this.late.push(run);
-    this.schedule();
+    this.sending.before(run);
   }
 
   private markDirty(peer: Peer): void {
     this.dirty.add(peer);
-    this.schedule();
+    this.sending.book();
   }
-
-  private schedule(): void {
-    if (this.scheduled) return;
-    this.scheduled = true;
-    this.options.environment.turns.schedule(this.turn);
-  }
-
-  private readonly turn = (): void => {
-    const { late } = this;
-    this.late = [];
-    for (const run of late) this.guarded('beforeFlush', run);
-    this.scheduled = false;
-    this.flush();
-  };
 
   private peer(address: Address): Peer {
     const known = this.peers.get(address);

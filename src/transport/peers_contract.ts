@@ -57,7 +57,7 @@ export interface Peers extends MessageCheck {
   disconnect(address: Address, code: number, reason: string): void;
   /** True while the user lane to `address` is above its high-water mark. */
   congested(address: Address): boolean;
-  /** Runs `run` once before the queues are next sent, in a later turn: what it sends leaves with them. */
+  /** Runs `run` once before the queues are next sent, after the present callback: what it sends leaves with them. */
   beforeFlush(run: () => void): void;
   /** Sends what is queued now instead of at the end of the turn. */
   flush(): void;
