@@ -10,6 +10,7 @@ export const closeAnswerMs = 1_000;
 
 /** Close code for a peer that broke the framing rules (a text frame, a frame above the limit). */
 const badFrameCode = 4400;
+
 /** Close code when the owner of the connection failed on a frame. */
 const ownerFailedCode = 4501;
 

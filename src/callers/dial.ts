@@ -1,20 +1,14 @@
 /** How a caller reaches a node: one outbound WebSocket, and the handshake in which both prove that they know the token. */
 import type { Cancel, Environment } from '../actor/environment.ts';
 import { coreLimits as limits } from '../limits.ts';
-import {
-  asksForSeals,
-  callerHello,
-  frameText,
-  keyBytes,
-  noAddress,
-  proofFrame,
-  proofText,
-  readNodeHello,
-  readProof,
-} from '../transport/caller_handshake.ts';
+import { keyBytes } from '../transport/caller_handshake.ts';
+import { anyNode, callerInitiator } from '../transport/caller_initiator.ts';
 import type { DialFailure, Link, LinkClose } from '../transport/contract.ts';
-import { callerPath, callerSubprotocol, nonceBytes, sealBytes } from '../transport/protocol.ts';
+import type { HandshakeEffect, HandshakeEvent, HandshakeMachine, Transcript } from '../transport/handshake.ts';
+import { callerPath, callerSubprotocol, nonceBytes, ownerFailedCode, sealBytes } from '../transport/protocol.ts';
 import type { Dialler, Socket } from '../transport/runtime.ts';
+import type { SealedSocket } from '../transport/sealed_socket.ts';
+import { noSecret } from '../transport/secret_keys.ts';
 
 export interface CallerLinkEvents {
   opened(link: Link): void;
@@ -63,29 +57,35 @@ export function webSocketDial(options: WebSocketDialOptions): CallerDial {
   };
 }
 
+/** Frames and bytes that may wait while a proof is checked. */
+const heldFrames = 64;
+const heldBytes = 2 * limits.frameBytes;
+
 /** One socket: the caller's side of the handshake, then a link. */
 class Attempt implements Link {
-  readonly peer = { address: noAddress, uid: '', clusterName: '', roles: [], runtime: 'node' };
+  readonly peer = anyNode;
   readonly dialled = true;
   #socket: Socket;
   readonly #options: WebSocketDialOptions;
   readonly #events: CallerLinkEvents;
-  readonly #hello: Uint8Array<ArrayBuffer>;
+  readonly #handshake: HandshakeMachine;
   readonly #deadline: Cancel;
-  #state: 'hello' | 'signing' | 'proof' | 'checking' | 'open' | 'over' = 'hello';
-  #nodeHello: Uint8Array = new Uint8Array();
-  /** Frames that came while the proof was being checked. */
-  #early: Uint8Array[] = [];
+  #state: 'handshake' | 'open' | 'over' = 'handshake';
+  #seal: ((socket: Socket) => SealedSocket) | undefined;
+  /** Background work for the handshake is under way; frames that come meanwhile wait, in order. */
+  #busy = false;
+  #held: Uint8Array[] = [];
+  #heldSize = 0;
 
   constructor(socket: Socket, options: WebSocketDialOptions, key: Uint8Array, events: CallerLinkEvents) {
     this.#socket = socket;
     this.#options = options;
     this.#events = events;
-    const { runtime, environment, clusterName = '', frameIntegrity } = options;
-    this.#hello = callerHello(runtime.randomBytes(nonceBytes), key, clusterName, frameIntegrity);
-    this.#deadline = environment.timers.set(limits.handshakeMs, () => this.#fail('deadline', 'no handshake in time'));
+    const { runtime, environment, clusterName, frameIntegrity: sealing } = options;
+    this.#handshake = callerInitiator({ nonce: runtime.randomBytes(nonceBytes), key, clusterName, sealing });
+    this.#deadline = environment.timers.set(limits.handshakeMs, () => this.#feed({ kind: 'deadline' }));
     this.#listenTo(socket);
-    socket.send(this.#hello);
+    this.#feed({ kind: 'opened' });
   }
 
   #listenTo(socket: Socket): void {
@@ -112,67 +112,79 @@ class Attempt implements Link {
   cancel(): void {
     this.#state = 'over';
     this.#deadline();
+    this.#held = [];
     this.#socket.close(1000, 'cancelled');
   }
 
   #received(bytes: Uint8Array): void {
-    switch (this.#state) {
-      case 'open':
-        return this.#events.frame(this, bytes);
-      case 'hello':
-        return void this.#prove(bytes);
-      case 'proof':
-        return void this.#check(bytes);
-      case 'checking':
-        if (this.#early.push(bytes) > 64) this.#fail('malformed', 'too many frames too early');
-        return;
-      case 'signing':
-        return this.#fail('malformed', 'a frame out of turn');
-      case 'over':
-        return;
+    if (this.#state === 'open') return this.#events.frame(this, bytes);
+    if (!this.#busy) return this.#feed({ kind: 'frame', bytes });
+    this.#held.push(bytes);
+    this.#heldSize += bytes.length;
+    if (this.#held.length > heldFrames || this.#heldSize > heldBytes) {
+      this.#fail('malformed', 'too many frames too early');
     }
   }
 
-  async #prove(bytes: Uint8Array): Promise<void> {
-    const { clusterName, token } = this.#options;
-    const name = readNodeHello(bytes);
-    if (name.startsWith('!')) return this.#fail('protocol', name.slice(1));
-    if (clusterName !== undefined && name !== clusterName) return this.#fail('cluster-name', 'this is another cluster');
-    this.#state = 'signing';
-    this.#nodeHello = bytes;
-    const mac = await crypto.subtle.sign('HMAC', token, proofText('caller', this.#hello, bytes));
-    if (this.#state !== 'signing') return;
-    this.#state = 'proof';
-    this.#socket.send(proofFrame(new Uint8Array(mac)));
+  #feed(event: HandshakeEvent): void {
+    if (this.#state !== 'handshake') return;
+    for (const effect of this.#handshake.feed(event)) this.#run(effect);
   }
 
-  async #check(bytes: Uint8Array): Promise<void> {
-    const mac = readProof(bytes);
-    if (mac === undefined) return this.#fail('malformed', 'no proof in its turn');
-    this.#state = 'checking';
+  #run(effect: HandshakeEffect): void {
     const { token } = this.#options;
-    const hellos = [this.#hello, this.#nodeHello] as const;
-    const [valid, sealing] = await Promise.all([
-      crypto.subtle.verify('HMAC', token, mac, proofText('node', ...hellos)),
-      asksForSeals(...hellos) ? sealingOf(token, hellos) : undefined,
-    ]);
-    if (this.#state !== 'checking') return;
-    if (!valid) return this.#fail('token', 'the node does not know the token');
-    const sealed = sealing?.(this.#socket, () => this.#dropped());
+    switch (effect.kind) {
+      case 'send':
+        return void this.#socket.send(effect.bytes);
+      case 'sign':
+        return this.#await(crypto.subtle.sign('HMAC', token, effect.message), (mac) => {
+          return { kind: 'signed', mac: new Uint8Array(mac) };
+        });
+      case 'verify':
+        return this.#await(
+          crypto.subtle.verify('HMAC', token, Uint8Array.from(effect.mac), effect.message),
+          (valid) => ({ kind: 'verified', secret: valid ? 0 : noSecret }),
+        );
+      case 'derive':
+        return this.#await(sealingOf(token, effect.messages, () => this.#dropped()), (seal) => {
+          this.#seal = seal;
+          return { kind: 'derived' };
+        });
+      case 'established':
+        return this.#established();
+      case 'reject':
+        return this.#fail(effect.code, effect.detail);
+      default:
+        return effect satisfies never;
+    }
+  }
+
+  #await<T>(work: Promise<T>, event: (result: T) => HandshakeEvent): void {
+    this.#busy = true;
+    work.then((result) => {
+      this.#busy = false;
+      this.#feed(event(result));
+      while (!this.#busy && this.#state !== 'over' && this.#held.length > 0) this.#received(this.#held.shift()!);
+    }).catch((error) => {
+      if (this.#state === 'open') this.#socket.close(ownerFailedCode, 'handler failed');
+      else this.#fail('failed', `${error}`);
+    });
+  }
+
+  #established(): void {
+    const sealed = this.#seal?.(this.#socket);
     if (sealed !== undefined) this.#listenTo(this.#socket = sealed);
     this.#state = 'open';
     this.#deadline();
     this.#events.opened(this);
-    for (const early of this.#early.splice(0)) {
-      if (sealed === undefined) this.#received(early);
-      else sealed.received(early);
-    }
+    if (sealed !== undefined) { for (const bytes of this.#held.splice(0)) sealed.received(bytes); }
   }
 
   #fail(code: string, detail: string): void {
     if (this.#state === 'over') return;
     this.cancel();
-    this.#events.failed({ reason: code === 'deadline' ? 'timeout' : 'rejected', code, detail });
+    const reason = code === 'deadline' ? 'timeout' : code === 'failed' ? 'other' : 'rejected';
+    this.#events.failed({ reason, code, detail });
   }
 
   #closed(close: LinkClose): void {
@@ -190,13 +202,11 @@ class Attempt implements Link {
   }
 }
 
-type Hellos = readonly [fromCaller: Uint8Array, fromNode: Uint8Array];
-
 /** Loaded when it is needed: few callers have frame integrity. */
-async function sealingOf(token: CryptoKey, hellos: Hellos) {
+async function sealingOf(token: CryptoKey, { initiator, responder }: Transcript, dropped: () => void) {
   const { frameKeysFrom, SealedSocket } = await import('./sealing.ts');
-  const keys = await frameKeysFrom(token, { out: frameText('caller', ...hellos), in: frameText('node', ...hellos) });
-  return (socket: Socket, dropped: () => void) => new SealedSocket(socket, keys, dropped);
+  const keys = await frameKeysFrom(token, { out: initiator, in: responder });
+  return (socket: Socket) => new SealedSocket(socket, keys, dropped);
 }
 
 /** The WebSocket address of a node's callers for what the user wrote; undefined for what is none. */

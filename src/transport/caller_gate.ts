@@ -5,7 +5,7 @@
  */
 import type { Environment } from '../actor/environment.ts';
 import { limits } from '../limits.ts';
-import { callerResponder } from './caller_handshake.ts';
+import { callerResponder } from './caller_responder.ts';
 import type { CallerGateEvents, Link } from './contract.ts';
 import { rejectCloseCodes } from './handshake.ts';
 import { callerPath, callerSubprotocol, nonceBytes } from './protocol.ts';

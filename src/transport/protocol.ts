@@ -15,6 +15,9 @@ export const sealBytes = 16;
  */
 export const helloTags = { proof: 2, caller: 3, node: 4, sealingCaller: 5, sealingNode: 6 } as const;
 
+/** Close code of a connection whose owner failed on a frame. */
+export const ownerFailedCode = 4501;
+
 /** Where callers connect. */
 export const callerPath = '/cluster/callers';
 export const callerSubprotocol: string = `singlet.callers.v${protocolVersion}`;

@@ -12,7 +12,7 @@ import { RingQueue } from '../actor/ring_queue.ts';
 import { coreLimits as limits } from '../limits.ts';
 import type { LinkClose } from './contract.ts';
 import type { FrameKeys } from './frame_keys.ts';
-import { sealBytes } from './protocol.ts';
+import { ownerFailedCode, sealBytes } from './protocol.ts';
 import type { Socket } from './runtime.ts';
 
 /** Tells the peer that a frame did not fit: a loss on both sides. */
@@ -140,12 +140,21 @@ export class SealedSocket implements Socket {
   #lost(): void {
     if (this.#over || this.#closed !== undefined) return;
     this.#outgoing.clear();
+    // A close of our own waits for nothing any more.
+    if (this.#closing !== undefined) this.#raw.close(this.#closing.code, this.#closing.reason);
     this.#dropped();
   }
 
+  /** Called from background work: nobody else catches what the owner throws. It costs the connection alone. */
   #deliver(frame: Uint8Array): void {
     if (this.#over) return;
-    this.onMessage(frame);
+    try {
+      this.onMessage(frame);
+    } catch (error) {
+      const reason = `handler failed: ${error instanceof Error ? error.message : String(error)}`;
+      this.#raw.close(ownerFailedCode, 'handler failed');
+      return this.#end({ code: ownerFailedCode, reason, clean: false });
+    }
     if (this.#closed !== undefined && this.#incoming.count === 0) this.#end(this.#closed);
   }
 

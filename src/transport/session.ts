@@ -10,6 +10,7 @@ import {
   rejectCloseCodes,
   rejectCodeOf,
 } from './handshake.ts';
+import { ownerFailedCode } from './protocol.ts';
 import type { Socket } from './runtime.ts';
 import { brokenSealCode, SealedSocket } from './sealed_socket.ts';
 import { noSecret, type SecretKeys } from './secret_keys.ts';
@@ -24,9 +25,6 @@ const droppedClose: LinkClose = { code: droppedCode, reason: 'the runtime droppe
 
 /** Closes that are a loss on both sides, though one of them sent them. */
 const lossCodes: readonly number[] = [droppedCode, brokenSealCode];
-
-/** The owner failed on a frame. */
-const failedCode = 4501;
 
 export interface SessionOwner {
   /** Both sides have proved themselves. Frames follow only after this has returned. */
@@ -105,7 +103,7 @@ export class Session {
       run();
     } catch (error) {
       this.#environment.log.error('link handler failed', { peer: link.peer.address, error: String(error) });
-      this.#socket.close(failedCode, 'handler failed');
+      this.#socket.close(ownerFailedCode, 'handler failed');
     }
   }
 
@@ -163,10 +161,15 @@ export class Session {
 
   #establish(peer: PeerIdentity): void {
     this.#cancelDeadline();
-    if (this.#frameKeys !== undefined) this.#seal(this.#frameKeys);
+    const sealed = this.#frameKeys && this.#sealed(this.#frameKeys);
     const link = new SocketLink(peer, this.#handshake.dialled, this.#socket, () => this.#dropped());
     this.#link = link;
     this.#guarded(link, () => this.#owner.established(this, link));
+    if (sealed === undefined) return;
+    // What has come already waits for its check too. Not earlier: one that is no frame at all ends the link, and the owner
+    // must know of a link before it hears of its end.
+    this.#heldSize = 0;
+    for (const bytes of this.#held.splice(0)) sealed.received(bytes);
   }
 
   async #derive({ secret, messages }: Extract<HandshakeEffect, { readonly kind: 'derive' }>): Promise<void> {
@@ -176,14 +179,13 @@ export class Session {
     this.#frameKeys = await this.#keys.frameKeys(secret, { out, in: incoming });
   }
 
-  /** From here on frames are sealed; those that have come already wait for their check. */
-  #seal(keys: FrameKeys): void {
+  /** From here on frames are sealed. */
+  #sealed(keys: FrameKeys): SealedSocket {
     const sealed = new SealedSocket(this.#socket, keys, () => this.#dropped());
     this.#socket = sealed;
     sealed.onMessage = (bytes) => this.#received(bytes);
     sealed.onClose = (close) => this.#socketClosed(close);
-    for (const bytes of this.#held.splice(0)) sealed.received(bytes);
-    this.#heldSize = 0;
+    return sealed;
   }
 
   #reject(code: keyof typeof rejectCloseCodes, detail: string): void {

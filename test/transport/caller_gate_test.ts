@@ -142,6 +142,22 @@ describe('the gate of callers', () => {
     });
   }
 
+  for (
+    const [what, frame] of [['shorter than a seal', new Uint8Array(3)], ['without a seal', new Uint8Array(40)]] as const
+  ) {
+    test(`S7: frame integrity: a frame ${what}, sent right behind the proof, ends the caller and leaves nothing of it`, async () => {
+      const { accepted, closed, knock, gate } = await gateWith();
+      for (let round = 1; round <= 3; round++) {
+        const socket = knock();
+        await prove(socket, 'first-token-of-a', '', true);
+        socket.onMessage(frame);
+        await until('ended', () => socket.closed !== undefined);
+        await until('forgotten', () => closed() === accepted.length && gate.counters.forged === round);
+        assertEquals([socket.closed?.code, gate.counters.connected, gate.counters.pending], [4502, 0, 0]);
+      }
+    });
+  }
+
   test('frame integrity: a hello whose wish was taken out on the way proves nothing', async () => {
     const { knock, accepted } = await gateWith();
     const socket = knock();

@@ -158,6 +158,27 @@ describe('sealed socket', () => {
     assertEquals([a.drops, a.wire.sent.length], [1, 1]);
   });
 
+  test('a close that waits for its frames does not wait for one that the runtime drops', async () => {
+    const { a } = await pairOf();
+    a.wire.takes = false;
+    a.socket.send(Uint8Array.of(1));
+    a.socket.close(4112, 'too slow');
+    await until('it is told', () => a.drops > 0);
+    assertEquals(a.wire.closes, [[4112, 'too slow']]);
+  });
+
+  test('an owner that fails on a frame loses its connection, and nothing after it is handed on', async () => {
+    const { a, b } = await pairOf();
+    b.socket.onMessage = ([number]) => {
+      b.heard.push(number ?? -1);
+      if (number === 2) throw new Error('no such thing');
+    };
+    for (const frame of await sealed(a, 1, 2, 3)) b.wire.onMessage(frame);
+    await until('the end', () => b.closed.length === 1);
+    assertEquals([b.heard, b.wire.closes], [[1, 2], [[4501, 'handler failed']]]);
+    assertEquals(b.closed, [{ code: 4501, reason: 'handler failed: no such thing', clean: false }]);
+  });
+
   test('frames that wait for their check are bounded', async () => {
     const { b } = await pairOf();
     const big = new Uint8Array(limits.frameBytes);
