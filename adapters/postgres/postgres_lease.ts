@@ -74,14 +74,14 @@ export class PostgresLeaseStore implements LeaseStore {
     return answer;
   }
 
-  async #take({ name, owner, ttlMs, signal }: StoreRequest, attempt: number): Promise<StoreAnswer> {
+  async #take({ name, owner, ttlMs, signal, above = 0 }: StoreRequest, attempt: number): Promise<StoreAnswer> {
     const ended = this.#seen?.ended === true ? this.#seen : undefined;
     const [row] = await this.#run(
       signal,
       `with taken as (
         insert into ${this.#table} as l (name, owner, token, previous, attempt, renewals, ttl_ms, renewed_at, free)
-          values ($1::text, $2::text, ${wallMs}, 0, $4::bigint, 0, $3::bigint, clock_timestamp(), false)
-          on conflict (name) do update set owner = excluded.owner, token = greatest(l.token + 1, ${wallMs}),
+          values ($1::text, $2::text, greatest(${wallMs}, $8::bigint), 0, $4::bigint, 0, $3::bigint, clock_timestamp(), false)
+          on conflict (name) do update set owner = excluded.owner, token = greatest(l.token + 1, ${wallMs}, $8::bigint),
             previous = l.token, attempt = excluded.attempt, renewals = 0, ttl_ms = excluded.ttl_ms,
             renewed_at = clock_timestamp(), free = false
           where case when l.owner = excluded.owner then l.attempt < excluded.attempt
@@ -101,6 +101,7 @@ export class PostgresLeaseStore implements LeaseStore {
         ended?.token ?? -1,
         ended?.renewals ?? -1,
         this.#expiry === 'database-clock',
+        above + 1,
       ],
     );
     if (row === undefined || row['owner'] === owner) {

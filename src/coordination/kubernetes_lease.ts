@@ -100,7 +100,8 @@ export class KubernetesLeaseStore implements LeaseStore {
       const record = found.kind === 'record' ? found.record : undefined;
       const held = record && record.holder !== owner ? this.#heldBy(record, request.ttlMs) : undefined;
       if (held) return held;
-      const token = record && record.token > 0 ? record.token + 1 : Math.floor(this.#environment.clock.wall());
+      const next = record && record.token > 0 ? record.token + 1 : Math.floor(this.#environment.clock.wall());
+      const token = Math.max(next, (request.above ?? 0) + 1);
       const object = this.#write(request, record, token);
       const written = await (record ? this.#api.replace(name, object, signal) : this.#api.create(object, signal));
       switch (written.kind) {

@@ -28,9 +28,10 @@ export interface Lease {
   acquire(): Promise<boolean>;
   /**
    * Like `acquire`, with the token: a safe integer that grows with every tenure of this name, whoever has it, releases
-   * included. `previous` is the token of the tenure right before, where the backend can tell.
+   * included. `previous` is the token of the tenure right before, where the backend can tell. `above` is one that was in use
+   * before, should the backend have forgotten it (all voters restarted, a backup restored): all but etcd's go on from there.
    */
-  acquireWithToken(): Promise<LeaseGrant | false>;
+  acquireWithToken(above?: number): Promise<LeaseGrant | false>;
   /**
    * Gives it up: from this call on it is not held and not renewed. Resolves when the backend knows, also when there was
    * nothing to give up; rejects with `LeaseError` when it could not be told, and others wait for the end of the term then.

@@ -6,6 +6,11 @@ export interface StoreRequest {
   readonly name: string;
   readonly owner: string;
   readonly ttlMs: number;
+  /**
+   * Of an acquire: a token that was in use before, though the backend may have forgotten it. One that chooses its tokens
+   * itself grants one above this. Default 0.
+   */
+  readonly above?: number;
   /** Fires when the answer is no longer waited for. */
   readonly signal: AbortSignal;
 }

@@ -30,11 +30,11 @@ export class MemoryLeaseStore implements LeaseStore {
     return record && this.#isHeld(record) ? record.owner : undefined;
   }
 
-  acquire({ name, owner, ttlMs }: StoreRequest): Promise<StoreAnswer> {
+  acquire({ name, owner, ttlMs, above = 0 }: StoreRequest): Promise<StoreAnswer> {
     const record = this.#records.get(name) ?? { owner: undefined, token: 0, expiresAt: -Infinity };
     if (this.#isHeld(record) && record.owner !== owner) return Promise.resolve(this.#held(record));
     const previous = record.token;
-    const token = previous + 1;
+    const token = Math.max(previous, above) + 1;
     this.#records.set(name, { owner, token, expiresAt: this.#clock.now() + ttlMs });
     return Promise.resolve({ kind: 'granted', token, previous });
   }

@@ -23,7 +23,7 @@ export class QuorumLeaseStore implements LeaseStore {
     this.#arbiter = arbiter;
   }
 
-  async acquire({ name, ttlMs, signal }: StoreRequest): Promise<StoreAnswer> {
+  async acquire({ name, ttlMs, signal, above = 0 }: StoreRequest): Promise<StoreAnswer> {
     const arbiter = this.#arbiter;
     const { voters, environment } = arbiter;
     const tenure = this.#tenure = arbiter.nextTenure();
@@ -31,7 +31,7 @@ export class QuorumLeaseStore implements LeaseStore {
     await arbiter.ask(grants, { kind: 'grant', name, tenure, ttlMs }, signal);
     if (!grants.won) return this.#notGranted(name, tenure, grants);
     const granted = [...grants.answers].filter(([, answer]) => answer.kind === 'granted').map(([voter]) => voter);
-    const { token, previous } = tokenFor(grants.of('granted'), environment.clock.wall());
+    const { token, previous } = tokenFor(grants.of('granted'), environment.clock.wall(), above);
     const seals = new Poll(granted, voters.length, 'granted');
     await arbiter.ask(seals, { kind: 'seal', name, tenure, ttlMs, token }, signal);
     if (!seals.won) return this.#notGranted(name, tenure, seals);

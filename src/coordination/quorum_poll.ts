@@ -65,13 +65,19 @@ export function describeHeld(
 /**
  * The token for a tenure that a majority has granted: above every one sealed before, since one of these voters has heard of
  * it; and the one right before, where the voters' memories reach back to it. What voters have forgotten was at most their
- * wall clocks, so one clock that is slow does not make tokens go back.
+ * wall clocks, so one clock that is slow does not make tokens go back. What none of them knows any more, since most have
+ * restarted, the one that asks may know: it is above `above` too.
  */
 export function tokenFor(
   grants: readonly Extract<Answer, { kind: 'granted' }>[],
   wall: number,
+  above = 0,
 ): { token: number; previous: number | undefined } {
-  const token = Math.max(Math.floor(wall), ...grants.map(({ floor, forgotten }) => Math.max(floor, forgotten) + 1));
+  const token = Math.max(
+    Math.floor(wall),
+    above + 1,
+    ...grants.map(({ floor, forgotten }) => Math.max(floor, forgotten) + 1),
+  );
   const sealed = Math.max(0, ...grants.map((grant) => grant.sealed));
   const forgotten = Math.max(0, ...grants.map((grant) => grant.forgotten));
   return { token, previous: sealed > forgotten ? sealed : undefined };

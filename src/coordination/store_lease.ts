@@ -41,6 +41,7 @@ export class StoreLease implements Lease {
   #timer: Cancel | undefined;
   #inFlight: { readonly id: number; readonly abort: AbortController; readonly cancelTimeout: Cancel } | undefined;
   #acquires: Waiter<LeaseGrant | false>[] = [];
+  #above = 0;
   #releases: Waiter<void>[] = [];
   #handlers = new Set<{ readonly run: (reason: string) => void }>();
   #checkBooked = false;
@@ -80,7 +81,8 @@ export class StoreLease implements Lease {
     return this.acquireWithToken().then((grant) => grant !== false);
   }
 
-  acquireWithToken(): Promise<LeaseGrant | false> {
+  acquireWithToken(above = 0): Promise<LeaseGrant | false> {
+    this.#above = Math.max(this.#above, above);
     return new Promise((resolve, reject) => {
       this.#acquires.push({ resolve, reject });
       this.#feed({ kind: 'acquire' });
@@ -228,7 +230,7 @@ export class StoreLease implements Lease {
     const request = { name: this.name, owner: this.owner, ttlMs: this.ttlMs, signal };
     switch (kind) {
       case 'acquire':
-        return this.#store.acquire(request);
+        return this.#store.acquire({ ...request, above: this.#above });
       case 'renew':
         return this.#store.renew({ ...request, token });
       case 'release':

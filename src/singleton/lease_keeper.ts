@@ -62,15 +62,16 @@ export class LeaseKeeper {
     return this.#releasing > 0;
   }
 
-  acquire(): void {
+  /** @param above the highest epoch that any member knows of: the token must be above it */
+  acquire(above = 0): void {
     this.#turn += 1;
     this.#acquiring = true;
-    void this.#acquire(this.#turn);
+    void this.#acquire(this.#turn, above);
   }
 
-  async #acquire(turn: number): Promise<void> {
+  async #acquire(turn: number, above: number): Promise<void> {
     try {
-      const grant = await this.lease.acquireWithToken();
+      const grant = await this.lease.acquireWithToken(above);
       if (turn !== this.#turn) {
         // A late win, of no use to anybody; a later acquire of this node may have joined it, though.
         if (grant !== false && !this.#acquiring && !this.#granted) this.release();

@@ -209,7 +209,7 @@ function everybodyClear(draft: Draft, attempt: Attempt): void {
   draft.clearTimer('resend');
   draft.clearTimer('hand-over-timeout');
   draft.enter({ kind: 'acquiring-lease', attempt });
-  draft.effect({ kind: 'acquire-lease' });
+  draft.effect({ kind: 'acquire-lease', above: draft.state.epochStarted });
 }
 
 export function onLeaseGranted(draft: Draft, token: number, previous: number | undefined): void {

@@ -166,7 +166,7 @@ export class ManagerShell {
           effect.fields,
         );
       case 'acquire-lease':
-        return this.#keeper?.acquire();
+        return this.#keeper?.acquire(effect.above);
       case 'release-lease':
         return this.#keeper?.release(effect.useless);
       default:

@@ -212,7 +212,8 @@ export type ManagerEffect =
   | { readonly kind: 'take-place' }
   | { readonly kind: 'set-timer'; readonly timer: TimerName; readonly ms: number; readonly jitter?: number }
   | { readonly kind: 'clear-timer'; readonly timer: TimerName }
-  | { readonly kind: 'acquire-lease' }
+  /** `above`: the highest epoch that any member knows of. */
+  | { readonly kind: 'acquire-lease'; readonly above: number }
   /** `useless`: it was granted, and this is why nothing can be done with it. */
   | { readonly kind: 'release-lease'; readonly useless?: string }
   /** Nothing of this singleton runs or is owed on this node any more: the leave may go on. */

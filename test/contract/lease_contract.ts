@@ -26,11 +26,13 @@ export interface LeaseSuite {
   readonly bench: () => Promise<LeaseBench>;
   /** The largest wait that the backend needs beyond a term before it gives a lost lease to another, milliseconds. */
   readonly slackMs?: number;
+  /** False where the backend does not choose its tokens itself. */
+  readonly raises?: boolean;
 }
 
 let names = 0;
 
-export function leaseContract({ title, skip = false, bench: makeBench, slackMs = 0 }: LeaseSuite): void {
+export function leaseContract({ title, skip = false, bench: makeBench, slackMs = 0, raises = true }: LeaseSuite): void {
   const scene = (name: string, run: (bench: LeaseBench, leaseName: string) => Promise<void>): void => {
     test(name, { skip }, async () => {
       const bench = await makeBench();
@@ -53,6 +55,20 @@ export function leaseContract({ title, skip = false, bench: makeBench, slackMs =
   };
 
   describe(`the lease contract: ${title}`, () => {
+    if (raises) {
+      scene('S2: tokens go on above one that the backend has forgotten', async (bench, name) => {
+        const a = bench.open(name, 'a#1');
+        const first = await acquireInTime(bench, a, bench.ttlMs);
+        await bench.settle(a.release());
+        const above = first + 1_000_000;
+        const grant = await bench.settle(a.acquireWithToken(above));
+        assert(grant !== false);
+        assertGreater(grant.token, above);
+        await bench.settle(a.release());
+        assertGreater(await acquireInTime(bench, bench.open(name, 'b#1'), bench.ttlMs * 2), grant.token);
+      });
+    }
+
     scene('R72: one owner at a time, and again and again for the same one', async (bench, name) => {
       const [a, b] = [bench.open(name, 'a#1'), bench.open(name, 'b#1')];
       assertEquals([a.checkAlive(), a.token, a.deadline], [false, 0, -Infinity]);

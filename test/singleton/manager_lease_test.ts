@@ -158,7 +158,7 @@ describe('the manager with a lease', () => {
     const back = desk.effects.findLast((effect) => effect.kind === 'release-lease');
     assert(back?.kind === 'release-lease' && back.useless?.includes('not above 10'));
     desk.feed({ kind: 'timer', timer: 'acquire' });
-    assertEquals(desk.last?.kind, 'acquire-lease');
+    assertEquals(desk.last, { kind: 'acquire-lease', above: 10 });
     assertEquals(desk.feed({ kind: 'lease-granted', token: 11 }), ['start-instance']);
   });
 
