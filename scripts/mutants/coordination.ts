@@ -63,7 +63,7 @@ export const coordinationMutants: readonly Mutant[] = [
     rule: 18,
     what: "nothing is scheduled for the expected end of the other's term",
     file: 'src/singleton/manager_becoming.ts',
-    find: "  draft.setTimer('acquire', Math.min(retryInMs, draft.state.config.acquireRetryIntervalMs));",
+    find: "  draft.setTimer('acquire', Math.min(retryInMs, soonMs, acquireRetryIntervalMs));",
     replace: '',
     profiles,
   },
