@@ -24,6 +24,8 @@ export const fastPaths = {
   onTheSpot: true,
   /** Senders travel as path and incarnation, not as whole refs. */
   shortSenders: true,
+  /** What goes to several nodes is encoded for the first of them and once more for all others. */
+  encodedOnce: true,
   /** Hash, order and ring of the members are carried over where a few of them change. */
   carriedIndex: true,
   /** A node that is awake does what would be due soon, and small clusters beat in step. */

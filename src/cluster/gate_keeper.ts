@@ -202,10 +202,11 @@ export class GateKeeper implements HostGate {
     this.#sent.set(nonce, at);
     this.#sent.delete(nonce - pingsKept);
     const pinged = new Set<string>();
+    const ping = [codes.gatePing, nonce] as const;
     for (const record of this.#node.membership().gossip.records.values()) {
       if (record.uid === this.#node.settings.uid || !isActive(record.status)) continue;
       pinged.add(record.uid);
-      this.#node.send(record.address, [codes.gatePing, nonce]);
+      this.#node.send(record.address, ping);
     }
     this.#pinged = pinged;
     const { gatePingMs } = this.#node.settings.timing;

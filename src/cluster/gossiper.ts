@@ -110,7 +110,7 @@ export class Gossiper {
   }
 
   ask(to: Address): void {
-    this.#digest(to, 'whole');
+    this.#digests([to], 'whole');
   }
 
   /** Tells members that were just removed, as far as their link is still there. */
@@ -178,7 +178,7 @@ export class Gossiper {
     const targets = active.length <= this.#toAllUpTo || leader === undefined || leader.uid === selfUid
       ? active
       : [leader];
-    for (const { address } of targets) this.#digest(address, false);
+    this.#digests(targets.map(({ address }) => address), false);
   }
 
   #repair(): void {
@@ -186,13 +186,15 @@ export class Gossiper {
     const others = this.#others();
     const behind = others.filter((record) => !seen.has(record.uid));
     const targets = new Set([...this.#pick(behind, repaired), ...this.#pick(others, repaired)]);
-    for (const { address } of targets) this.#digest(address, true);
+    this.#digests([...targets].map(({ address }) => address), true);
     this.#round.at(this.#node.environment.clock.now() + this.#intervalMs);
   }
 
-  #digest(to: Address, repair: boolean | 'whole'): void {
+  #digests(to: readonly Address[], repair: boolean | 'whole'): void {
+    if (to.length === 0) return;
     const { gossip } = this.#node.membership();
-    this.#node.send(to, [codes.gossipDigest, gossip.clusterId, digestOf(gossip), this.#seen(), repair]);
+    const envelope: Envelope = [codes.gossipDigest, gossip.clusterId, digestOf(gossip), this.#seen(), repair];
+    for (const address of to) this.#node.send(address, envelope);
   }
 
   #seen(): readonly string[] | true {

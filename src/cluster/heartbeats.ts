@@ -103,10 +103,11 @@ export class Heartbeats {
     }));
     if ('refused' in decoded) return this.#node.count('refused heartbeat');
     this.#node.send(from.address, [codes.heartbeatAck, decoded.value.sequence]);
-    const lost = new Set(decoded.value.lost);
-    for (const uid of this.#detector.peers.keys()) {
-      if (uid === from.uid) continue;
-      this.#step({ kind: lost.has(uid) ? 'link-lost' : 'link-open', uid, by: from.uid });
+    const { lost } = decoded.value;
+    for (const [uid, { linkLostBy }] of this.#detector.peers) {
+      const isLost = lost.includes(uid);
+      if (uid === from.uid || linkLostBy.has(from.uid) === isLost) continue;
+      this.#step({ kind: isLost ? 'link-lost' : 'link-open', uid, by: from.uid });
     }
     // On a longer ring one beat would run around it, and set off the next.
     if (this.#node.membership().gossip.records.size <= ringSize + 1) this.#node.pulse.beat();

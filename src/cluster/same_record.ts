@@ -28,14 +28,17 @@ export function sameRecord(a: MemberRecord, b: MemberRecord): boolean {
       a.selfVersion === b.selfVersion && sameSelf(a, b));
 }
 
-/** `theirs` with the objects of `mine` in place of equal ones: whatever was computed for those need not be again. */
+/** `theirs` with the objects of `mine` in place of equal ones, all of them where all are equal: whatever was computed for those need not be again. */
 export function withKnownRecords(theirs: GossipState, mine: GossipState): GossipState {
   const records = new Map<string, MemberRecord>();
+  let same = 0;
   for (const [uid, record] of theirs.records) {
     const known = mine.records.get(uid);
-    records.set(uid, known !== undefined && sameRecord(known, record) ? known : record);
+    const isKnown = known !== undefined && sameRecord(known, record);
+    if (isKnown) same++;
+    records.set(uid, isKnown ? known : record);
   }
-  return { ...theirs, records };
+  return { ...theirs, records: same === records.size && same === mine.records.size ? mine.records : records };
 }
 
 /** Maps of flat records. */

@@ -60,10 +60,17 @@ export function tupleOf(value: unknown, length: number, field: string): readonly
   return value;
 }
 
+/** Addresses that have passed, since nearly all that gossip brings are known; as many as there may be members. */
+const passed = new Set<string>();
+
 export function addressOf(value: unknown): Address {
+  if (typeof value === 'string' && passed.has(value)) return value;
   const text = textOf(value, limits.hostChars + 8, 'address');
   const port = parseAddress(text)?.port ?? 0;
-  return port > 0 ? text : fail('address', value, 'host:port');
+  if (port <= 0) return fail('address', value, 'host:port');
+  if (passed.size >= limits.members) passed.clear();
+  passed.add(text);
+  return text;
 }
 
 /** For logs: short, and without control characters. */

@@ -203,8 +203,8 @@ export class World {
     for (;;) {
       const next = this.#queue.peek();
       if (next === undefined || next.time > time) break;
-      const pending = this.#stepAndCheck();
-      if (pending !== undefined) await pending;
+      if (this.#step()) await drainPromises();
+      this.#afterStep();
     }
     if (time > this.now) this.now = time;
     this.throwFailure();
@@ -224,8 +224,8 @@ export class World {
         this.throwFailure();
         return condition();
       }
-      const pending = this.#stepAndCheck();
-      if (pending !== undefined) await pending;
+      if (this.#step()) await drainPromises();
+      this.#afterStep();
     }
     return true;
   }
@@ -238,14 +238,6 @@ export class World {
   /** Throws what `fail` was called with first; for what is checked when no step follows any more. */
   throwFailure(): void {
     if (this.#failure !== undefined) throw this.#failure.error;
-  }
-
-  /** Not an async function: steps without promises stay synchronous. */
-  #stepAndCheck(): Promise<void> | undefined {
-    const pending = this.#step();
-    if (pending) return drainPromises().then(() => this.#afterStep());
-    this.#afterStep();
-    return undefined;
   }
 
   #afterStep(): void {

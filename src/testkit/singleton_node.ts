@@ -46,6 +46,7 @@ export class SingletonNode {
   #random: Prng;
   #shutdowns: Prng;
   #refs = new Map<string, ActorRef<WorkMessage>>();
+  #streams = new Map<string, string>();
   #timers = new Set<Cancel>();
   #loaded = false;
   #seenEpochs = new Map<string, number>();
@@ -243,13 +244,20 @@ export class SingletonNode {
     const ref = this.#refs.get(name);
     if (ref === undefined) return;
     const ask = this.#random.chance(0.1);
-    const message: WorkMessage = { ...this.#run.ledger.told(streamName(sender(this.#process), name)), ask };
+    const message: WorkMessage = { ...this.#run.ledger.told(this.#streamTo(name)), ask };
     if (!ask) return ref.tell(message);
     const { world, name: node } = this.#process;
     this.#process.track(ref.ask(message, askTimeoutMs)).then(
       () => world.record('answer', node, `${name} ${message.seq}`),
       (error) => world.record('no answer', node, `${name} ${message.seq} ${showValue(error).slice(0, 80)}`),
     );
+  }
+
+  /** The same text each time: it is looked up by. */
+  #streamTo(name: string): string {
+    let stream = this.#streams.get(name);
+    if (stream === undefined) this.#streams.set(name, stream = streamName(sender(this.#process), name));
+    return stream;
   }
 
   #later(ms: number, run: () => void): void {

@@ -45,6 +45,11 @@ export const largeSingletonProgram: Program = {
 
 const auditEveryMs = 1_000;
 
+interface StreamEnds {
+  readonly kind: RunSettings['kinds'][number] | undefined;
+  readonly from: string;
+}
+
 export class SingletonRun implements ProgramRun {
   readonly settings: RunSettings;
   readonly registry: InstanceRegistry;
@@ -65,6 +70,7 @@ export class SingletonRun implements ProgramRun {
   /** Where a node that lost a heal was told to come back: its next process asks there as well. */
   #via = new Map<Address, readonly Address[]>();
   #nextAudit = 0;
+  #streams = new Map<string, StreamEnds>();
 
   constructor(
     context: RunContext,
@@ -248,9 +254,19 @@ export class SingletonRun implements ProgramRun {
     return clusterId ?? this.#nodes.get(process)?.membership.view().clusterId;
   }
 
+  /** Asked for with each message. */
+  #ends(stream: string): StreamEnds {
+    let ends = this.#streams.get(stream);
+    if (ends === undefined) {
+      const kind = this.settings.kinds.find((candidate) => candidate.name === singletonOf(stream));
+      ends = { kind, from: stream.slice(0, stream.indexOf('>')) };
+      this.#streams.set(stream, ends);
+    }
+    return ends;
+  }
+
   #policy(stream: string): LedgerPolicy {
-    const kind = this.settings.kinds.find((candidate) => candidate.name === singletonOf(stream));
-    const from = stream.slice(0, stream.indexOf('>'));
+    const { kind, from } = this.#ends(stream);
     return {
       atLeastOnce: kind?.atLeastOnce === true && !this.settings.plannedOnly,
       exact: this.settings.plannedOnly && !this.leaving.has(from),

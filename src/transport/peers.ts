@@ -109,7 +109,7 @@ export class LinkedPeers implements Peers {
   sendSystem(address: Address, envelope: Envelope, uid?: string): void {
     if (this.stopped || address === this.ownAddress) return this.counters.drop(this.stopped ? 'closed' : 'own-address');
     try {
-      const bytes = this.options.codec.encodeShared(envelope, laneBytes.system);
+      const bytes = this.options.codec.encodeAgain(envelope, laneBytes.system);
       const peer = this.peer(address);
       if (!peer.queueSystem(bytes, envelope, uid)) return this.counters.drop('system-queue-full');
       this.markDirty(peer);

@@ -82,6 +82,8 @@ export class Codec {
   private readonly byClass = new Map<unknown, ClassCodec>();
   private readonly byName = new Map<string, ClassCodec>();
   private readonly inspection: Inspection;
+  private again: object | undefined = undefined;
+  private againBytes: Uint8Array | undefined = undefined;
 
   constructor(options: CodecOptions = {}) {
     this.refs = options.refs;
@@ -115,7 +117,7 @@ export class Codec {
     if (encoding) throw new SerializationError('', 'is being sent from inside a getter or codec of another message');
     encoding = true;
     try {
-      const plain = fastPaths.plain ? writePlain(value, this.maxBytes) : undefined;
+      const plain = fastPaths.plain ? writePlain(value, maxBytes) : undefined;
       if (plain !== undefined) return plain;
       const found = this.inspection;
       found.visit(value);
@@ -136,6 +138,20 @@ export class Codec {
       encoding = false;
       this.inspection.reset();
     }
+  }
+
+  /**
+   * The same for values that never change, where the one just encoded often comes again: for several receivers it is encoded
+   * once for the first of them, and once for all others.
+   * @throws SerializationError
+   */
+  encodeAgain(value: object, maxBytes: number): Uint8Array {
+    if (!fastPaths.encodedOnce || this.again !== value) {
+      this.again = value;
+      this.againBytes = undefined;
+      return this.encodeShared(value, maxBytes);
+    }
+    return this.againBytes ??= new Uint8Array(this.encodeShared(value, maxBytes));
   }
 
   /**

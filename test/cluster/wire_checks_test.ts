@@ -33,6 +33,7 @@ describe('checks of fields from other nodes', () => {
       2 ** 53,
     ]);
     accepts((value) => flagOf(value, 'f'), [true, false], [0, 'true', undefined, null]);
+    for (let port = 1; port <= 2_500; port++) assertEquals(addressOf(`many:${port}`), `many:${port}`);
     accepts(addressOf, ['a:1', 'host.example:65535', '[::1]:80'], [
       'a',
       'a:0',

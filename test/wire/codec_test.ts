@@ -1,7 +1,8 @@
 import { describe, test } from 'node:test';
 import { assert, assertEquals, assertInstanceOf, assertStrictEquals, assertThrows } from '@std/assert';
-import { decode, encode } from '../../src/wire/codec.ts';
-import { SerializationError } from '../../src/wire/errors.ts';
+import { fastPaths } from '../../src/fast_paths.ts';
+import { Codec, decode, encode } from '../../src/wire/codec.ts';
+import { MessageTooLargeError, SerializationError } from '../../src/wire/errors.ts';
 
 function roundTrip<T>(value: T): T {
   return decode(encode(value)) as T;
@@ -215,5 +216,39 @@ describe('codec: sharing', () => {
     const error = new Error('x');
     error.cause = error;
     assert(refusal(error).message.includes('cycle'));
+  });
+});
+
+describe('codec: what goes to several receivers', () => {
+  test('is the same bytes for each, whatever is encoded between, and bounded the same', () => {
+    const codec = new Codec();
+    const message = [13, 'beat', { lost: ['a', 'b'] }];
+    const other = [14, 'x'.repeat(100)];
+    for (const once of [true, false]) {
+      fastPaths.encodedOnce = once;
+      try {
+        for (let receiver = 0; receiver < 4; receiver++) {
+          assertEquals(decode(codec.encodeAgain(message, 1_000)), message);
+          codec.encodeShared(other);
+        }
+        assertEquals(decode(codec.encodeAgain(other, 1_000)), other);
+        assertEquals(decode(codec.encodeAgain(message, 1_000)), message);
+        for (let receiver = 0; receiver < 3; receiver++) {
+          assertThrows(() => codec.encodeAgain(other, 50), MessageTooLargeError);
+        }
+      } finally {
+        fastPaths.encodedOnce = true;
+      }
+    }
+  });
+
+  test('takes no bytes that another encode overwrites', () => {
+    const codec = new Codec();
+    const message = [1, 'kept'];
+    codec.encodeAgain(message, 1_000);
+    const second = codec.encodeAgain(message, 1_000);
+    codec.encodeShared([2, 'another']);
+    assertEquals(decode(second), message);
+    assertStrictEquals(codec.encodeAgain(message, 1_000), second);
   });
 });
