@@ -7,7 +7,14 @@ import { simulate, type SimulationResult } from '../../src/testkit/simulate.ts';
 
 const all = Object.keys(fastPaths) as FastPath[];
 /** With these off other frames travel, or at other times: the same seed is another run. */
-const otherRun: ReadonlySet<FastPath> = new Set(['batching', 'jointFrames', 'shortSenders', 'deltas', 'pulse']);
+const otherRun: ReadonlySet<FastPath> = new Set([
+  'batching',
+  'jointFrames',
+  'shortSenders',
+  'deltas',
+  'pulse',
+  'plain',
+]);
 
 const runs = [
   { program: 'singletons', profile: 'mixed', seed: 3, nodes: 5 },
