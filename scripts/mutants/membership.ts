@@ -128,7 +128,7 @@ export const membershipMutants: readonly Mutant[] = [
     rule: 6,
     what: 'neither side gives way when two that lived meet',
     file: 'src/cluster/heal_watch.ts',
-    find: "if (order < 0 || (order === 0 && kind === 'side')) return;",
+    find: "if (order === 0 && kind === 'side') return;",
     replace: 'if (order !== 17) return;',
     profiles: ['reunion'],
     program: 'membership',
