@@ -133,16 +133,17 @@ class Attempt implements Link {
 
   #run(effect: HandshakeEffect): void {
     const { token } = this.#options;
+    const { subtle } = crypto;
     switch (effect.kind) {
       case 'send':
         return void this.#socket.send(effect.bytes);
       case 'sign':
-        return this.#await(crypto.subtle.sign('HMAC', token, effect.message), (mac) => {
+        return this.#await(subtle.sign('HMAC', token, effect.message), (mac) => {
           return { kind: 'signed', mac: new Uint8Array(mac) };
         });
       case 'verify':
         return this.#await(
-          crypto.subtle.verify('HMAC', token, Uint8Array.from(effect.mac), effect.message),
+          subtle.verify('HMAC', token, Uint8Array.from(effect.mac), effect.message),
           (valid) => ({ kind: 'verified', secret: valid ? 0 : noSecret }),
         );
       case 'derive':
@@ -166,7 +167,7 @@ class Attempt implements Link {
       this.#feed(event(result));
       while (!this.#busy && this.#state !== 'over' && this.#held.length > 0) this.#received(this.#held.shift()!);
     }).catch((error) => {
-      if (this.#state === 'open') this.#socket.close(ownerFailedCode, 'handler failed');
+      if (this.#state === 'open') this.close(ownerFailedCode, 'handler failed');
       else this.#fail('failed', `${error}`);
     });
   }
@@ -183,8 +184,7 @@ class Attempt implements Link {
   #fail(code: string, detail: string): void {
     if (this.#state === 'over') return;
     this.cancel();
-    const reason = code === 'deadline' ? 'timeout' : code === 'failed' ? 'other' : 'rejected';
-    this.#events.failed({ reason, code, detail });
+    this.#events.failed({ reason: code === 'deadline' ? 'timeout' : 'rejected', code, detail });
   }
 
   #closed(close: LinkClose): void {

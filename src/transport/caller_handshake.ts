@@ -27,6 +27,7 @@ export const noAddress = 'outside:0';
 type Bytes = Uint8Array<ArrayBuffer>;
 
 export type CallerSide = 'caller' | 'node';
+const sides = ['caller', 'node'] as const;
 
 export const headBytes = 3 + nonceBytes;
 const longestName = limits.typeNameChars * 4;
@@ -37,11 +38,6 @@ export function callerHello(nonce: Uint8Array, key: Uint8Array, clusterName = ''
 
 export function nodeHello(nonce: Uint8Array, clusterName: string, sealing: boolean): Bytes {
   return hello(sealing ? helloTags.sealingNode : helloTags.node, [nonce], clusterName);
-}
-
-/** Frames after these hellos are sealed. */
-function asksForSeals(fromCaller: Uint8Array, fromNode: Uint8Array): boolean {
-  return fromCaller[0] === helloTags.sealingCaller || fromNode[0] === helloTags.sealingNode;
 }
 
 function hello(tag: number, parts: readonly Uint8Array[], clusterName: string): Bytes {
@@ -84,26 +80,23 @@ function encoded(text: string): Uint8Array {
 }
 
 function joined(parts: readonly Uint8Array[]): Bytes {
-  const bytes = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
-  let at = 0;
-  for (const part of parts) {
-    bytes.set(part, at);
-    at += part.length;
-  }
-  return bytes;
+  return Uint8Array.from(parts.flatMap((part) => [...part]));
 }
 
 /** What is made of both hellos. */
 export interface CallerTexts {
   readonly caller: Bytes;
   readonly node: Bytes;
-  /** With frame integrity: what the keys are made from. */
+  /** With frame integrity, which one hello that asks for it is enough for: what the keys are made from. */
   readonly frames: Transcript | undefined;
 }
 
 export function callerTexts(fromCaller: Uint8Array, fromNode: Uint8Array): CallerTexts {
-  const [caller, node] = [proofText('caller', fromCaller, fromNode), proofText('node', fromCaller, fromNode)];
-  if (!asksForSeals(fromCaller, fromNode)) return { caller, node, frames: undefined };
-  const [initiator, responder] = [frameText('caller', fromCaller, fromNode), frameText('node', fromCaller, fromNode)];
-  return { caller, node, frames: { initiator, responder, hellos: [fromCaller, fromNode] } };
+  const [caller, node] = sides.map((side) => proofText(side, fromCaller, fromNode));
+  const sealing = fromCaller[0] === helloTags.sealingCaller || fromNode[0] === helloTags.sealingNode;
+  const [initiator, responder] = sides.map((side) => frameText(side, fromCaller, fromNode));
+  const frames = sealing
+    ? { initiator: initiator!, responder: responder!, hellos: [fromCaller, fromNode] as const }
+    : undefined;
+  return { caller: caller!, node: node!, frames };
 }

@@ -23,7 +23,8 @@ export interface CallerIdentity {
   readonly sealing: boolean;
 }
 
-type Phase = 'hello' | 'signing' | 'proof' | 'verifying' | 'deriving' | 'ended';
+/** The frame, or the event, that it waits for. */
+type Phase = 'hello' | 'signed' | 'proof' | 'verified' | 'derived' | 'ended';
 
 /** Whom a caller talks to is of no interest to it: any node of the cluster that knows the token. */
 export const anyNode = { address: noAddress, uid: '', clusterName: '', roles: [], runtime: 'node' };
@@ -46,37 +47,27 @@ export function callerInitiator({ nonce, key, clusterName, sealing }: CallerIden
       return reject('cluster-name', 'this is another cluster');
     }
     texts = callerTexts(own, bytes);
-    return step('signing', { kind: 'sign', message: texts.caller });
+    return step('signed', { kind: 'sign', message: texts.caller });
   };
   const onProof = (bytes: Uint8Array) => {
     const mac = phase === 'proof' ? readProof(bytes) : undefined;
     if (mac === undefined) return reject('malformed', 'no proof in its turn');
-    return step('verifying', { kind: 'verify', message: texts.node, mac });
+    return step('verified', { kind: 'verify', message: texts.node, mac });
   };
   const onVerified = (secret: number) => {
     if (secret === noSecret) return reject('token', 'the node does not know the token');
-    return texts.frames ? step('deriving', { kind: 'derive', secret, messages: texts.frames }) : established();
+    return texts.frames ? step('derived', { kind: 'derive', secret, messages: texts.frames }) : established();
   };
   return {
     dialled: true,
     feed(event: HandshakeEvent) {
       if (phase === 'ended') return [];
-      switch (event.kind) {
-        case 'opened':
-          return [{ kind: 'send', bytes: own }];
-        case 'frame':
-          return phase === 'hello' ? onHello(event.bytes) : onProof(event.bytes);
-        case 'signed':
-          return phase === 'signing' ? step('proof', { kind: 'send', bytes: proofFrame(event.mac) }) : [];
-        case 'verified':
-          return phase === 'verifying' ? onVerified(event.secret) : [];
-        case 'derived':
-          return phase === 'deriving' ? established() : [];
-        case 'deadline':
-          return reject('deadline', 'no handshake in time');
-        default:
-          return event satisfies never;
-      }
+      if (event.kind === 'opened') return [{ kind: 'send', bytes: own }];
+      if (event.kind === 'frame') return phase === 'hello' ? onHello(event.bytes) : onProof(event.bytes);
+      if (event.kind === 'deadline') return reject(event.kind, 'no handshake in time');
+      if (event.kind !== phase) return [];
+      if (event.kind === 'signed') return step('proof', { kind: 'send', bytes: proofFrame(event.mac) });
+      return event.kind === 'verified' ? onVerified(event.secret) : established();
     },
   };
 }

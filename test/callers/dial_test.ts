@@ -113,7 +113,7 @@ describe('the side of a caller that dials', () => {
     const useless = await crypto.subtle.importKey('raw', raw, { name: 'HMAC', hash: 'SHA-256' }, false, ['verify']);
     const broken = await dialled({ key: useless });
     await until('failed', () => broken.got.failed.length === 1);
-    assertEquals([broken.got.failed[0]?.reason, broken.got.failed[0]?.code], ['other', 'failed']);
+    assertEquals([broken.got.failed[0]?.reason, broken.got.failed[0]?.code], ['rejected', 'failed']);
     const throwing = await dialled({
       onFrame: () => {
         throw new Error('no such thing');
