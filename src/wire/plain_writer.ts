@@ -38,15 +38,19 @@ export function writePlain(value: unknown, maxBytes: number): Uint8Array | undef
     const written = put(value, 0) && at - origin <= Math.min(maxBytes, mostBytes);
     return written ? out.subarray(origin, at) : undefined;
   } catch {
-    // A getter that throws: the whole way says so.
+    // Too large, or a getter that throws: the whole way says so.
     return undefined;
   } finally {
     for (let i = 0; i < seenCount; i += 1) seen[i] = undefined;
   }
 }
 
+/** Thrown on the way, for what becomes too large: a small value can stand for more than there is memory. */
+const tooLarge = new Error('too large');
+
 function room(bytes: number): void {
   if (at + bytes <= out.length) return;
+  if (at + bytes > origin + 4 * mostBytes) throw tooLarge;
   const grown = new Uint8Array(Math.max(at + bytes, out.length * 2));
   grown.set(out.subarray(0, at));
   out = grown;
@@ -169,7 +173,7 @@ function putObject(value: object, depth: number): boolean {
 
 function putItems(items: readonly unknown[], depth: number): boolean {
   const { length } = items;
-  if ((items as object).constructor !== Array) return false;
+  if ((items as object).constructor !== Array || length > mostBytes) return false;
   putHead(0x80, length);
   for (let i = 0; i < length; i += 1) if (!put(items[i], depth)) return false;
   return true;

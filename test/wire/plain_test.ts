@@ -81,6 +81,18 @@ function outcome(frame: Uint8Array, short: boolean): unknown {
 describe('plain messages', () => {
   afterEach(() => void (fastPaths.plain = true));
 
+  test('a small value that stands for more than there is memory is left to the whole way at once', () => {
+    const text = 'x'.repeat(100_000);
+    for (
+      const value of [new Array(2 ** 31), new Array(100_000).fill(text), {
+        a: new Array(50_000).fill('ü'.repeat(10_000)),
+      }]
+    ) {
+      assertEquals(writePlain(value, Infinity), undefined);
+    }
+    assertEquals(writePlain([1], Infinity) instanceof Uint8Array, true);
+  });
+
   test('what is written is read as what it was, by either reader', () => {
     let written = 0;
     for (let round = 0; round < 1_500; round += 1) {
