@@ -42,23 +42,41 @@ export interface InstanceLife {
   readonly warm: Uint8Array | null | undefined;
   /** Why there is no state although there was an instance before: that one crashed, or ended by itself. */
   readonly cold: string | undefined;
-  /** Is the lease held, under this epoch? Undefined: there is none. */
-  readonly held: (() => boolean) | undefined;
+  /** Of the lease, under this epoch. Undefined: there is none. */
+  readonly tenure: Tenure | undefined;
 }
+
+export interface Tenure {
+  held(): boolean;
+  /** Also long enough for a handler that begins now. */
+  mayBegin(): boolean;
+}
+
+/** While its term is about to end an instance looks this often whether it has been renewed. */
+const renewedMs = 20;
 
 /**
  * Nothing is handled without the lease, whatever else is open. A lost one does not come back to this instance; but a clock
  * that was set and set back at once makes one look lost that is not: so it is looked at once more, after the loss was told.
  */
-function leased(gate: Gate, held: (() => boolean) | undefined, { turns }: Environment): Gate {
-  if (held === undefined) return gate;
-  const open = (): boolean => held() && gate.open();
+function leased(gate: Gate, tenure: Tenure | undefined, { turns, timers }: Environment): Gate {
+  if (tenure === undefined) return gate;
+  const open = (): boolean => tenure.mayBegin() && gate.open();
   const onOpen = (run: () => void): Cancel => {
-    const cancel = gate.onOpen(run);
-    turns.schedule(() => {
+    let cancelTimer: Cancel | undefined;
+    let cancelled = false;
+    const look = (): void => {
+      if (cancelled) return;
       if (open()) run();
-    });
-    return cancel;
+      else if (tenure.held() && !tenure.mayBegin()) cancelTimer = timers.set(renewedMs, look);
+    };
+    const cancel = gate.onOpen(run);
+    turns.schedule(look);
+    return () => {
+      cancelled = true;
+      cancel();
+      cancelTimer?.();
+    };
   };
   return { open, onOpen };
 }
@@ -92,8 +110,8 @@ export class Instance {
     const options: CellOptions = {
       ...start.actorOptions,
       epoch: life.epoch,
-      gate: leased(life.gate, life.held, system.environment),
-      fenced: () => this.#fenced || life.held?.() === false,
+      gate: leased(life.gate, life.tenure, system.environment),
+      fenced: () => this.#fenced || life.tenure?.held() === false,
       hooks: {
         constructed: (actor, restart) => {
           this.#untaken = null;

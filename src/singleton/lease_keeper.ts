@@ -26,6 +26,9 @@ export interface LeaseReport {
 
 /** A try is never repeated sooner. */
 const minRetryMs = 20;
+/** What a handler has at least before its term ends, milliseconds; in short terms a part of them. */
+const stopReserveMs = 1_000;
+const stopReservePart = 1 / 5;
 /** Beyond the expected end of the other's term. */
 const expiryReserveMs = 10;
 
@@ -56,6 +59,16 @@ export class LeaseKeeper {
   /** Is it held under this token at this moment? */
   holds(token: number): boolean {
     return this.#granted && this.lease.token === token;
+  }
+
+  /**
+   * May a handler begin? Not shortly before the end of the term: it is to end while nobody else can have the lease. A renewal
+   * makes it possible again.
+   */
+  mayBegin(token: number): boolean {
+    if (!this.holds(token)) return false;
+    const { deadline, ttlMs } = this.lease;
+    return !(this.#port.environment.clock.now() >= deadline - Math.min(stopReserveMs, ttlMs * stopReservePart));
   }
 
   get releasing(): boolean {

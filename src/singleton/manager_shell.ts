@@ -228,8 +228,8 @@ export class ManagerShell {
   ): Instance {
     const { node } = this.#port;
     const keeper = this.#keeper;
-    const held = keeper && (() => keeper.holds(epoch));
-    return new Instance(system, start, { epoch, gate: node.gate, warm, cold, held }, {
+    const tenure = keeper && { held: () => keeper.holds(epoch), mayBegin: () => keeper.mayBegin(epoch) };
+    return new Instance(system, start, { epoch, gate: node.gate, warm, cold, tenure }, {
       started: () => this.feed({ kind: 'instance-started', epoch }),
       ended: (cause, state, killed) => {
         if (killed) this.host.interrupted(killed.returned);

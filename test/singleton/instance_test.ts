@@ -31,7 +31,7 @@ function left(begin: boolean, collect: boolean): number[] | null {
     warn: () => {},
   };
   const gate = { open: () => true, onOpen: () => () => {} };
-  const life = { epoch: 1, gate, warm: new Uint8Array([7]), cold: undefined, held: undefined };
+  const life = { epoch: 1, gate, warm: new Uint8Array([7]), cold: undefined, tenure: undefined };
   const instance = new Instance(system, resolveStart({ typeName: 'warm', actor: Warm }), life, port);
   if (begin) environment.runTurns();
   instance.stop(collect);
@@ -58,7 +58,8 @@ test('a lease that looked lost for a moment and is not: what waits is handled, t
   let looks = 0;
   let lostLooks = 0;
   const held = () => (looks += 1) > lostLooks;
-  const life = { epoch: 1, gate: { open: () => true, onOpen: () => () => {} }, warm: undefined, cold: undefined, held };
+  const gate = { open: () => true, onOpen: () => () => {} };
+  const life = { epoch: 1, gate, warm: undefined, cold: undefined, tenure: { held, mayBegin: held } };
   const instance = new Instance(system, resolveStart({ typeName: 'taker', actor: Taker }), life, port);
   environment.runTurns();
   [looks, lostLooks] = [0, 1];
@@ -69,4 +70,37 @@ test('a lease that looked lost for a moment and is not: what waits is handled, t
   instance.deliver(2, undefined, { stream: 's', seq: 2, epoch: 1 } as unknown as Receipt);
   environment.runTurns();
   assertEquals([got, looks < 10], [[1], true], 'lost for good: nothing is handled, and nobody spins');
+});
+
+test('S1: shortly before the term of its lease ends no handler begins; after a renewal what waits is handled', async () => {
+  const environment = new ManualEnvironment();
+  const system = ActorSystem.create('instances', { environment });
+  const got: number[] = [];
+  class Taker extends Actor<number> {
+    onReceive(message: number): void {
+      got.push(message);
+    }
+  }
+  const port: InstancePort = { started: () => {}, ended: () => {}, settled: () => {}, warn: () => {} };
+  const gate = { open: () => true, onOpen: () => () => {} };
+  const lease = { held: true, mayBegin: true };
+  const tenure = { held: () => lease.held, mayBegin: () => lease.held && lease.mayBegin };
+  const life = { epoch: 1, gate, warm: undefined, cold: undefined, tenure };
+  const instance = new Instance(system, resolveStart({ typeName: 'taker', actor: Taker }), life, port);
+  environment.runTurns();
+  const deliver = (message: number) =>
+    instance.deliver(message, undefined, { stream: 's', seq: message, epoch: 1 } as unknown as Receipt);
+  lease.mayBegin = false;
+  deliver(1);
+  await environment.elapse(500);
+  assertEquals(got, []);
+  lease.mayBegin = true;
+  await environment.elapse(30);
+  assertEquals(got, [1]);
+  lease.mayBegin = false;
+  deliver(2);
+  await environment.elapse(100);
+  lease.held = false;
+  await environment.elapse(100);
+  assertEquals([got, environment.timerCount], [[1], 0], 'lost: nobody looks any more');
 });
