@@ -53,11 +53,11 @@ export class CallerNode implements ProxyNode {
     this.#bucket = new RateBucket(limits.callerRate, limits.callerRate, port.environment.clock.now());
   }
 
-  /** A new connection: nothing is known of any host, and this is the rate to keep to. */
+  /** A new connection: nothing is known of any host, and this is the rate to keep to. What was said before counts on. */
   begin(rate: number): void {
     this.#hosts.clear();
     this.#hinted.clear();
-    this.#bucket = new RateBucket(rate, rate, this.environment.clock.now());
+    if (rate !== this.#bucket.perSecond) this.#bucket = new RateBucket(rate, rate, this.environment.clock.now());
     this.#look();
   }
 

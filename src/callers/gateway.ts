@@ -13,6 +13,8 @@ import { codes } from '../wire/codes.ts';
 import { callerId } from './caller_ref.ts';
 import type { CallerDesk, ConnectedCallers } from './desk.ts';
 import { GatewaySession, type SessionEnd, type SessionPort } from './gateway_session.ts';
+import type { RateBucket } from './rate.ts';
+import { RatePool } from './rate_pool.ts';
 
 export interface GatewayOptions {
   readonly environment: Environment;
@@ -30,8 +32,9 @@ export class CallerGateway implements CallerGateEvents, ConnectedCallers {
   readonly #options: GatewayOptions;
   readonly #sessions = new Map<Link, GatewaySession | 'identifying'>();
   readonly #byId = new Map<string, GatewaySession>();
-  readonly #perGrant = new Map<number, number>();
-  readonly #owners = new WeakMap<Link, number>();
+  /** One for each grant. */
+  readonly #pools: readonly RatePool[];
+  readonly #held = new WeakMap<Link, { readonly pool: RatePool; readonly bucket: RateBucket }>();
   readonly #port: SessionPort;
   readonly #refusals: RefusalLog;
   #tick: Cancel | undefined;
@@ -39,6 +42,7 @@ export class CallerGateway implements CallerGateEvents, ConnectedCallers {
 
   constructor(options: GatewayOptions) {
     this.#options = options;
+    this.#pools = options.grants.map((grant) => new RatePool(grant));
     this.#refusals = new RefusalLog(options.environment);
     const { environment, node, desk } = options;
     this.#port = {
@@ -56,7 +60,7 @@ export class CallerGateway implements CallerGateEvents, ConnectedCallers {
 
   /** Connected callers by grant, for the metrics. */
   connected(): ReadonlyMap<string, number> {
-    return new Map(this.#options.grants.map(({ name }, at) => [name, this.#perGrant.get(at) ?? 0]));
+    return new Map(this.#options.grants.map(({ name }, at) => [name, this.#pools[at]!.held]));
   }
 
   unready(): string | undefined {
@@ -66,14 +70,14 @@ export class CallerGateway implements CallerGateEvents, ConnectedCallers {
 
   accepted(link: Link, owner: number): boolean {
     const grant = this.#options.grants[owner];
-    const count = this.#perGrant.get(owner) ?? 0;
-    if (grant === undefined || count >= grant.maxCallers) return false;
-    this.#perGrant.set(owner, count + 1);
-    this.#owners.set(link, owner);
+    const pool = this.#pools[owner];
+    const bucket = pool?.take(this.#options.environment.clock.now());
+    if (grant === undefined || pool === undefined || bucket === undefined) return false;
+    this.#held.set(link, { pool, bucket });
     this.#sessions.set(link, 'identifying');
     const begin = (id: string): void => {
       if (this.#sessions.get(link) !== 'identifying') return;
-      this.#sessions.set(link, new GatewaySession(id, grant, link, this.#port));
+      this.#sessions.set(link, new GatewaySession(id, grant, link, bucket, this.#port));
       this.#arm();
     };
     const { uid } = link.peer;
@@ -92,8 +96,8 @@ export class CallerGateway implements CallerGateEvents, ConnectedCallers {
   closed(link: Link): void {
     const session = this.#sessions.get(link);
     if (!this.#sessions.delete(link)) return;
-    const owner = this.#owners.get(link) ?? 0;
-    this.#perGrant.set(owner, (this.#perGrant.get(owner) ?? 1) - 1);
+    const held = this.#held.get(link);
+    held?.pool.giveBack(held.bucket, this.#options.environment.clock.now());
     if (session !== 'identifying') session?.closed();
   }
 

@@ -19,7 +19,7 @@ import {
   toCallerEnvelope,
   type Told,
 } from './messages.ts';
-import { costOf, RateBucket } from './rate.ts';
+import { costOf, type RateBucket } from './rate.ts';
 
 /** What a session needs of its node. */
 export interface SessionPort {
@@ -65,14 +65,13 @@ export class GatewaySession {
   readonly #reader = new FrameReader(frames);
   #over = false;
 
-  constructor(id: string, grant: ResolvedGrant, link: Link, port: SessionPort) {
+  /** @param bucket pays for what the caller says; it may have served another connection before */
+  constructor(id: string, grant: ResolvedGrant, link: Link, bucket: RateBucket, port: SessionPort) {
     this.id = id;
     this.grant = grant;
     this.#port = port;
-    const now = port.environment.clock.now();
-    this.heardAt = now;
-    // What the caller keeps to as well, with room for what it need not count.
-    this.#bucket = new RateBucket(grant.messagesPerSecond * 2, grant.messagesPerSecond * 2 + 1_000, now);
+    this.heardAt = port.environment.clock.now();
+    this.#bucket = bucket;
     this.#link = new EnvelopePipe(link, {
       environment: port.environment,
       encode: (envelope) => frames.encode(envelope),

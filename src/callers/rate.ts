@@ -7,16 +7,16 @@ export function costOf(bytes: number): number {
 }
 
 export class RateBucket {
-  readonly #perSecond: number;
+  readonly perSecond: number;
   readonly #burst: number;
   #level: number;
   #at: number;
 
-  /** Full at first. */
-  constructor(perSecond: number, burst: number, now: number) {
-    this.#perSecond = perSecond;
+  /** Full at first, unless it is told when it will be. */
+  constructor(perSecond: number, burst: number, now: number, fullAt: number = now) {
+    this.perSecond = perSecond;
     this.#burst = burst;
-    this.#level = burst;
+    this.#level = burst - ((fullAt - now) / 1000) * perSecond;
     this.#at = now;
   }
 
@@ -33,11 +33,16 @@ export class RateBucket {
   waitMs(cost: number, now: number): number {
     this.#refill(now);
     const missing = Math.min(cost, this.#burst) - this.#level;
-    return missing <= 0 ? 0 : Math.ceil((missing / this.#perSecond) * 1000);
+    return missing <= 0 ? 0 : Math.ceil((missing / this.perSecond) * 1000);
+  }
+
+  fullAt(now: number): number {
+    this.#refill(now);
+    return now + ((this.#burst - this.#level) / this.perSecond) * 1000;
   }
 
   #refill(now: number): void {
-    this.#level = Math.min(this.#burst, this.#level + (Math.max(0, now - this.#at) / 1000) * this.#perSecond);
+    this.#level = Math.min(this.#burst, this.#level + (Math.max(0, now - this.#at) / 1000) * this.perSecond);
     this.#at = now;
   }
 }

@@ -16,9 +16,12 @@ export interface CallerGrant {
   readonly singletons: readonly string[] | '*';
   /** `tell`: messages without a way back; `ask`: messages that may be answered. Default both. */
   readonly allow?: readonly CallerRight[];
-  /** From one caller; each begun 4 KiB of a message counts as one more. Default 1 000, at most 100 000. */
+  /** From one caller; each begun 4 KiB of a message counts as one more. Default 1 000, at most 100 000. Beyond twice this it is cut off. */
   readonly messagesPerSecond?: number;
-  /** At the same time, per node. Default 1 000. */
+  /**
+   * At the same time, per node; and so many times what one caller may send is the most that all of them may, however often they
+   * connect. Default 1 000.
+   */
   readonly maxCallers?: number;
 }
 

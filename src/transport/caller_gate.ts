@@ -115,7 +115,7 @@ export class CallerGate {
       this.#sessions.delete(link);
     }
     this.counters.refused += 1;
-    const detail = room ? 'too many callers use this token' : 'this node takes no more callers';
+    const detail = room ? 'too many callers use this token, or send too much' : 'this node takes no more callers';
     const code = 'too-many-connections';
     this.#refusals.refused({ reason: 'rejected', code, detail, from: remote }, this.counters.refused);
     session.close(rejectCloseCodes[code], `${code}: ${detail}`);

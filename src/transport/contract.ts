@@ -84,7 +84,10 @@ export interface SeedAnswer {
 export interface CallerGateEvents {
   /** Why no caller is served now; undefined when they are. */
   unready(): string | undefined;
-  /** A caller proved the token of grant `owner`. Its uid is the key of its session, or its id where that is taken as given. False: there are too many of them. */
+  /**
+   * A caller proved the token of grant `owner`. Its uid is the key of its session, or its id where that is taken as given.
+   * False: there are too many of them, or what they may send is used up for the moment.
+   */
   accepted(link: Link, owner: number): boolean;
   frame(link: Link, bytes: Uint8Array): void;
   closed(link: Link, close: LinkClose): void;

@@ -134,6 +134,37 @@ describe('what a caller with a token may not do', () => {
     assertEquals(large.close?.code, closeCodes.tooFast);
   });
 
+  test('connects again and again: what it may send does not come again with a connection', async () => {
+    const { world, journal, gateway, hostUid } = await ready();
+    const began = world.environment.clock.now();
+    let connected = 0;
+    let refused = 0;
+    for (let at = 0; at < 60; at += 1) {
+      const rogue = await world.rogue(gateway, 'slow');
+      if (rogue.close !== undefined) {
+        refused += 1;
+        continue;
+      }
+      connected += 1;
+      rogue.say(hello);
+      const epoch = await opened(world, rogue, hostUid);
+      for (let part = 0; part < 4; part += 1) {
+        rogue.say(...Array.from({ length: 100 }, (_, seq) => told(hostUid, part * 100 + seq + 1, seq, epoch)));
+      }
+      await world.pass(20);
+      rogue.link?.close(1000, 'again');
+      await world.pass(20);
+    }
+    const seconds = (world.environment.clock.now() - began) / 1_000;
+    // Of `slow`: two buckets, each with 1 200 at first and 200 a second.
+    const bound = 2 * (1_200 + seconds * 200);
+    assert(journal.got.length > 1_200 && journal.got.length <= bound, `${journal.got.length} of ${bound}`);
+    assert(connected > 3 && refused > 0 && seconds < 20, `${connected} connected, ${refused} refused, ${seconds} s`);
+    // Once it is quiet there is room again.
+    await world.pass(10_000);
+    assertEquals((await world.rogue(gateway, 'slow')).close, undefined);
+  });
+
   test('makes no node know a name that nobody has started', async () => {
     const { world, gateway, host } = await ready();
     const rogue = await world.rogue(gateway, 'slow');
