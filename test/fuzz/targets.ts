@@ -24,6 +24,8 @@ import { codes } from '../../src/wire/codes.ts';
 import { DecodeError, FrameError, SerializationError } from '../../src/wire/errors.ts';
 import { type Envelope, FrameReader, FrameWriter, linkFrame } from '../../src/wire/frames.ts';
 import { gossip, membership, peer, record } from '../cluster/support/gossip_samples.ts';
+import { callersHandshake } from './caller_handshake.ts';
+import { sealedFrames } from './sealed_frames.ts';
 import type { Source } from './source.ts';
 
 export interface Target {
@@ -245,6 +247,7 @@ const nodeFlags = [
   '--form',
   '--journal',
   '--postgres',
+  '--postgres-file',
   '--log-level',
   '--help',
 ];
@@ -287,11 +290,13 @@ function webSocket(source: Source): void {
 }
 
 export const targets: readonly Target[] = [
-  { name: 'handshake', share: 16, run: handshake },
-  { name: 'frames', share: 16, run: frames },
+  { name: 'handshake', share: 13, run: handshake },
+  { name: 'frames', share: 13, run: frames },
   { name: 'values', share: 10, run: values },
-  { name: 'gossip', share: 16, run: gossiped },
-  { name: 'hand-over', share: 16, run: handOver },
+  { name: 'gossip', share: 13, run: gossiped },
+  { name: 'hand-over', share: 13, run: handOver },
+  { name: "callers' handshake", share: 6, run: callersHandshake },
+  { name: 'sealed frames', share: 6, run: sealedFrames },
   { name: 'http bodies', share: 6, run: bodies },
   { name: 'seed answers', share: 6, run: seeds },
   { name: 'flags', share: 7, run: flags },
