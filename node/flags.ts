@@ -1,6 +1,7 @@
 /** The command line of the ready-made node. Pure: takes the arguments, gives settings or one line that says what is wrong. */
 import type { LogLevel } from '../src/actor/environment.ts';
 import type { StoreChoice } from './job_stores.ts';
+import { isPostgresUrl, postgresUrlRule } from './postgres_url.ts';
 import { tokenRecipe } from './token.ts';
 
 export interface NodeFlags {
@@ -17,6 +18,8 @@ export interface NodeFlags {
   readonly logLevel: LogLevel;
   /** Where jobs are kept. Without one they die with the host in a crash. */
   readonly store?: StoreChoice;
+  /** Holds the URL of a PostgreSQL to keep them in. */
+  readonly postgresFile: string | undefined;
 }
 
 export type FlagsResult =
@@ -39,11 +42,13 @@ const valued: ReadonlySet<string> = new Set([
   'log-level',
   'journal',
   'postgres',
+  'postgres-file',
 ]);
 
-/** The names of the environment variables that are read when no secret, or no token, is given. */
+/** The names of the environment variables that are read when no flag gives a secret, a token, or a place to keep jobs. */
 export const secretVariable = 'SINGLET_SECRET';
 export const tokenVariable = 'SINGLET_TOKEN';
+export const postgresVariable = 'SINGLET_POSTGRES';
 
 export const helpText = `A node of a Singlet cluster that hosts the job scheduler when it is its turn.
 
@@ -61,16 +66,18 @@ export const helpText = `A node of a Singlet cluster that hosts the job schedule
   --form               form a cluster at once when no seed answers, without the others' consent
   --journal DIR        keeps jobs in this directory, for nodes of one machine that all name it
                        (Deno: add --allow-read=DIR --allow-write=DIR)
-  --postgres URL       keeps jobs in PostgreSQL; needs the package postgres (Deno: add --allow-env --allow-read)
+  --postgres URL       keeps jobs in PostgreSQL; needs the package postgres (Deno: add --allow-env --allow-read); a password in
+                       the URL shows in the process list
+  --postgres-file FILE reads that URL from a file
   --log-level LEVEL    debug, info, warn, error or off (default warn)
   --help               this text
 
-With --journal or --postgres, the same on every node, an accepted job is kept: each run is made exactly once over planned
+With --journal or PostgreSQL, the same on every node, an accepted job is kept: each run is made exactly once over planned
 moves and at least once over crashes, where a run in flight is made again under its number. Without, jobs outlive planned
 moves only.
 Without a token, it is what this prints: ${tokenRecipe}
 Environment: ${secretVariable} and ${tokenVariable} are secret and token when no flag gives them (Deno: add
---allow-env=${secretVariable},${tokenVariable}).
+--allow-env=${secretVariable},${tokenVariable}), ${postgresVariable} is the URL of --postgres when no flag says where to keep jobs.
 Signals: SIGTERM and SIGINT leave the cluster, a second one exits at once.
 Exit codes: 0 left, 1 stopped by the cluster or by an error, 2 wrong flags.`;
 
@@ -147,6 +154,7 @@ function settings(given: ReadonlyMap<string, string>): FlagsResult {
       tokenFile: given.get('token-file'),
       form: given.has('form'),
       logLevel,
+      postgresFile: given.get('postgres-file'),
       ...(store === undefined ? {} : { store }),
     },
   };
@@ -154,25 +162,13 @@ function settings(given: ReadonlyMap<string, string>): FlagsResult {
 
 /** A text says what is wrong. */
 function storeOf(given: ReadonlyMap<string, string>): StoreChoice | string | undefined {
+  const [first, second] = ['journal', 'postgres', 'postgres-file'].filter((name) => given.has(name));
+  if (second !== undefined) return `--${second}: must not be given together with --${first}`;
   const directory = given.get('journal');
+  if (directory !== undefined) return { kind: 'journal', directory };
   const url = given.get('postgres');
-  if (url === undefined) return directory === undefined ? undefined : { kind: 'journal', directory };
-  if (directory !== undefined) return '--postgres: must not be given together with --journal';
-  // Not shown, since it may hold a password.
-  if (!/^postgres(ql)?:\/\//.test(url) || !URL.canParse(url) || !isEscaped(url)) {
-    return '--postgres: must be a URL such as postgres://user:password@host:5432/database';
-  }
-  return { kind: 'postgres', url };
-}
-
-/** Clients decode each part of it. */
-function isEscaped(url: string): boolean {
-  try {
-    decodeURIComponent(url);
-    return true;
-  } catch {
-    return false;
-  }
+  if (url === undefined) return undefined;
+  return isPostgresUrl(url) ? { kind: 'postgres', url } : `--postgres: ${postgresUrlRule}`;
 }
 
 function isSeed(seed: string): boolean {

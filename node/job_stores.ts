@@ -2,6 +2,7 @@
 import { limits } from '../src/limits.ts';
 import type { Logger } from '../src/actor/environment.ts';
 import type { JobStores } from './job_journal.ts';
+import { withoutPassword } from './postgres_url.ts';
 
 export type StoreChoice =
   | { readonly kind: 'journal'; readonly directory: string }
@@ -42,7 +43,11 @@ async function postgresStores(url: string): Promise<() => Promise<JobStores>> {
   const options = { max: 2, connect_timeout: connectSeconds, fetch_types: false, onnotice: () => {} };
   const connect = () => postgresJs(client(url, options), { answerWithinMs: answerSeconds * 1_000 });
   // Connects to nothing yet, and shows what is wrong with the URL or with permissions.
-  await connect().close();
+  try {
+    await connect().close();
+  } catch (error) {
+    throw new Error(withoutPassword(error instanceof Error ? error.message : String(error), url));
+  }
   return async () => {
     const query = connect();
     try {

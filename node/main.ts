@@ -7,14 +7,15 @@ import { type ActorRef, ActorSystem, type Logger } from '../src/mod.ts';
 import { isLoopbackHost } from '../src/transport/address.ts';
 import { ListenError } from '../src/transport/errors.ts';
 import type { Runtime } from '../src/transport/runtime.ts';
-import { helpText, type NodeFlags, parseFlags, secretVariable, tokenVariable } from './flags.ts';
+import { helpText, type NodeFlags, parseFlags, postgresVariable, secretVariable, tokenVariable } from './flags.ts';
 import { DurableJobScheduler } from './durable_job_scheduler.ts';
 import type { JobCommand, JobReply } from './job_messages.ts';
 import { JobScheduler, jobSchedulerOptions } from './job_scheduler.ts';
-import { jobStores } from './job_stores.ts';
+import { jobStores, type StoreChoice } from './job_stores.ts';
 import { jobsApi } from './jobs_api.ts';
 import { jobsGuard } from './jobs_guard.ts';
 import { nodeLogger } from './node_log.ts';
+import { isPostgresUrl, postgresUrlRule } from './postgres_url.ts';
 import { tokenOf } from './token.ts';
 
 const exitCodes = { left: 0, failed: 1, wrongFlags: 2 } as const;
@@ -53,7 +54,7 @@ async function run(runtime: Runtime, flags: NodeFlags): Promise<void> {
   const given = await givenToken(runtime, flags);
   const token = given ?? (secret === undefined ? undefined : await tokenOf(secret));
   const log = nodeLogger(flags.logLevel);
-  const openStores = await storesOf(flags, log);
+  const openStores = await storesOf(runtime, flags, log);
   const system = ActorSystem.create('node', { logger: log });
   const found: Found = { cluster: undefined, leaving: false, stopLooking: new AbortController() };
   const open = given === undefined && isLoopbackHost(flags.host);
@@ -92,13 +93,28 @@ async function run(runtime: Runtime, flags: NodeFlags): Promise<void> {
 
 type OpenStores = Awaited<ReturnType<typeof jobStores>>;
 
-async function storesOf({ store }: NodeFlags, log: Logger): Promise<OpenStores | undefined> {
-  if (store === undefined) return undefined;
+async function storesOf(runtime: Runtime, flags: NodeFlags, log: Logger): Promise<OpenStores | undefined> {
+  const chosen = await chosenStore(runtime, flags);
+  if (chosen === undefined) return undefined;
   try {
-    return await jobStores(store, log);
+    return await jobStores(chosen.store, log);
   } catch (error) {
-    throw new FlagError(`--${store.kind}: ${error instanceof Error ? error.message : error}`);
+    throw new FlagError(`${chosen.by}: ${error instanceof Error ? error.message : error}`);
   }
+}
+
+/** Where to keep jobs, and what says so. */
+async function chosenStore(
+  runtime: Runtime,
+  { store, postgresFile }: NodeFlags,
+): Promise<{ readonly by: string; readonly store: StoreChoice } | undefined> {
+  if (store !== undefined) return { by: `--${store.kind}`, store };
+  const [by, url] = postgresFile === undefined
+    ? [postgresVariable, runtime.environmentVariable(postgresVariable)]
+    : [`--postgres-file ${postgresFile}`, await hidden(runtime, '--postgres-file', postgresFile)];
+  if (url === undefined) return undefined;
+  if (!isPostgresUrl(url)) throw new FlagError(`${by}: ${postgresUrlRule}`);
+  return { by, store: { kind: 'postgres', url } };
 }
 
 function startScheduler(cluster: Cluster, { name }: NodeFlags, open: OpenStores | undefined): void {

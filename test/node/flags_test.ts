@@ -27,6 +27,7 @@ describe('flags of the ready-made node', () => {
       secretFile: undefined,
       token: undefined,
       tokenFile: undefined,
+      postgresFile: undefined,
       form: false,
       logLevel: 'warn',
     });
@@ -133,6 +134,16 @@ describe('flags of the ready-made node', () => {
       );
     }
     assertEquals(line('--journal'), '--journal: needs a value');
-    for (const name of ['--journal DIR', '--postgres URL']) assertStringIncludes(helpText, name);
+    const byFile = flags('--postgres-file', '/run/postgres');
+    assertEquals([byFile.postgresFile, byFile.store], ['/run/postgres', undefined]);
+    for (const [other, value] of [['--postgres', url], ['--journal', '/var/jobs']] as const) {
+      assertEquals(
+        line('--postgres-file', '/run/postgres', other, value),
+        `--postgres-file: must not be given together with ${other}`,
+      );
+    }
+    for (const name of ['--journal DIR', '--postgres URL', '--postgres-file FILE', 'SINGLET_POSTGRES']) {
+      assertStringIncludes(helpText, name);
+    }
   });
 });
