@@ -16,7 +16,7 @@ test('an input that breaks something is told before the next one runs, with the 
   const toldBefore: number[] = [];
   const sound = { name: 'sound', share: 1, run: () => void toldBefore.push(told.length) };
   const fragile = {
-    name: 'fragile',
+    name: 'fragile one',
     share: 1,
     run: () => {
       throw new Error('it broke');
@@ -26,12 +26,12 @@ test('an input that breaks something is told before the next one runs, with the 
     seed: 7,
     inputs: 3,
     from: 100,
-    only: ['sound', 'fragile'],
+    only: ['sound', 'fragile one'],
     say: (text: string) => void told.push(text),
   };
   const { broken, inputs } = await fuzz(options, [sound, fragile]);
   assertEquals([inputs, broken.length, told.length], [3, 1, 1]);
   assertEquals(toldBefore, [0, 1]);
-  assertMatch(told[0]!, /BROKEN {2}fragile, seed 7, input 101: Error: it broke/);
-  assertStringIncludes(told[0]!, 'again: npm run fuzz -- --seed 7 --only sound,fragile --from 101 --inputs 1');
+  assertMatch(told[0]!, /BROKEN {2}fragile one, seed 7, input 101: Error: it broke/);
+  assertStringIncludes(told[0]!, "again: npm run fuzz -- --seed 7 --only 'sound,fragile one' --from 101 --inputs 1");
 });

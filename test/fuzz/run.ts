@@ -98,7 +98,8 @@ function heapNow(): number {
 
 /** The same input alone; which target a number belongs to depends on the targets chosen. */
 function replay({ seed, only }: FuzzOptions, number: number): string {
-  const targets = only === undefined ? '' : ` --only ${only.join(',')}`;
+  const names = only?.join(',');
+  const targets = names === undefined ? '' : ` --only ${names.includes(' ') ? `'${names}'` : names}`;
   return `npm run fuzz -- --seed ${seed}${targets} --from ${number} --inputs 1`;
 }
 

@@ -295,7 +295,7 @@ export const targets: readonly Target[] = [
   { name: 'values', share: 10, run: values },
   { name: 'gossip', share: 13, run: gossiped },
   { name: 'hand-over', share: 13, run: handOver },
-  { name: "callers' handshake", share: 6, run: callersHandshake },
+  { name: 'caller handshake', share: 6, run: callersHandshake },
   { name: 'sealed frames', share: 6, run: sealedFrames },
   { name: 'http bodies', share: 6, run: bodies },
   { name: 'seed answers', share: 6, run: seeds },
