@@ -20,6 +20,7 @@ export const pushToAllUpTo = 12;
 const oldestPushed = 3;
 const randomPushed = 4;
 const repaired = 3;
+const repeatMs = 250;
 /** Tombstones of the last minute go with every state. */
 const recentMs = 60_000;
 const recentKept = 256;
@@ -40,6 +41,8 @@ export class Gossiper {
   #toAllUpTo: number;
   /** What others have been told of, or had before this node. */
   #told: GossipState | undefined;
+  /** By address: what was last said there as a whole, and when. */
+  readonly #replied = new Map<Address, { readonly what: string; readonly at: number }>();
   /** When this node's state was last quiet, and when it last changed. */
   #calmAt = -Infinity;
   #changedAt = -Infinity;
@@ -86,9 +89,20 @@ export class Gossiper {
     else if (wanted === 'progress') this.#progress();
   }
 
-  /** The whole state to one node; `about`: tombstones that it must hear of. */
+  /**
+   * The whole state to one node; `about`: tombstones that it must hear of. The same is not said twice within `repeatMs`: of two
+   * that have each put the other out, either answers whatever it hears with what the other will not take.
+   */
   reply(to: Address, about: readonly string[]): void {
-    const { gossip } = this.#node.membership();
+    const { gossip, seen } = this.#node.membership();
+    const now = this.#node.environment.clock.now();
+    const what = `${digestOf(gossip)} ${seen.size} ${about.join(' ')}`;
+    const last = this.#replied.get(to);
+    if (last?.what === what && now - last.at < repeatMs) return this.#node.count('repeated gossip');
+    this.#replied.delete(to);
+    this.#replied.set(to, { what, at: now });
+    const oldest = this.#replied.keys().next();
+    if (this.#replied.size > limits.members && oldest.done !== true) this.#replied.delete(oldest.value);
     const tombstones = new Map(this.#recentTombstones());
     for (const uid of about) {
       const tombstone = gossip.tombstones.get(uid);

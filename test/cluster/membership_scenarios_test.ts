@@ -241,6 +241,21 @@ describe('cuts', () => {
     assert(whole(living)());
   });
 
+  test('two that have each put the other out do not answer each other as fast as the network can', async () => {
+    const harness = new Harness();
+    const [a, b] = await harness.cluster(2, '10.0.0.', manual) as [TestNode, TestNode];
+    harness.network.cut(a.address, b.address);
+    await harness.environment.elapse(3_000);
+    a.node.down(b.address);
+    b.node.down(a.address);
+    const before = harness.deliveries;
+    harness.healAll([a], [b]);
+    await harness.environment.elapse(1_000);
+    const said = harness.deliveries - before;
+    assert(said < 200, `${said} in a second`);
+    await harness.until(() => [a, b].some((one) => one.node.ended() !== undefined), 30_000);
+  });
+
   test('FB-063: two clusters of one name that a cut at the start has made: one gives way after the heal', async () => {
     const harness = new Harness();
     const seeds = ['10.0.0.1:4000', '10.0.0.2:4000'];

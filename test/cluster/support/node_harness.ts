@@ -22,10 +22,16 @@ export class Harness {
   readonly environment = new ManualEnvironment();
   readonly network: MemoryNetwork;
   readonly nodes: TestNode[] = [];
+  /** What has been on its way in the network so far: frames, dials, closes. */
+  deliveries = 0;
   #uids = 0;
 
   constructor(delayMs = 1) {
-    this.network = new MemoryNetwork({ environment: this.environment, delayMs: () => delayMs });
+    const counted = (): number => {
+      this.deliveries += 1;
+      return delayMs;
+    };
+    this.network = new MemoryNetwork({ environment: this.environment, delayMs: counted });
   }
 
   async add(address: string, seeds: readonly string[], extra: Partial<NodeSettings> = {}): Promise<TestNode> {
