@@ -4,7 +4,7 @@ import { assert, assertEquals, assertMatch, assertStringIncludes } from '@std/as
 import { fuzz } from './run.ts';
 import { targets } from './targets.ts';
 
-test('S7, FB-101: inputs made by grammars neither crash nor hang anything', { timeout: 60_000 }, async () => {
+test('S7, FB-101: inputs made by grammars neither crash nor hang anything', { timeout: 180_000 }, async () => {
   const { broken, counts, inputs } = await fuzz({ seed: 1, inputs: 100_000, withinMs: 5_000 });
   assertEquals(broken, []);
   assert(inputs >= 1_000, String(inputs));

@@ -158,7 +158,9 @@ export function tampered(source: Source, frames: readonly Uint8Array[], others: 
 }
 
 export function same(a: Uint8Array, b: Uint8Array | undefined): boolean {
-  return a.length === b?.length && a.every((byte, index) => byte === b[index]);
+  if (a.length !== b?.length) return false;
+  for (let index = 0; index < a.length; index++) if (a[index] !== b[index]) return false;
+  return true;
 }
 
 export function randomBytes(source: Source, length: number): Uint8Array<ArrayBuffer> {
