@@ -12,11 +12,11 @@ export class RateBucket {
   #level: number;
   #at: number;
 
-  /** Full at first, unless it is told when it will be. */
-  constructor(perSecond: number, burst: number, now: number, fullAt: number = now) {
+  /** Full at first. */
+  constructor(perSecond: number, burst: number, now: number) {
     this.perSecond = perSecond;
     this.#burst = burst;
-    this.#level = burst - ((fullAt - now) / 1000) * perSecond;
+    this.#level = burst;
     this.#at = now;
   }
 
@@ -34,11 +34,6 @@ export class RateBucket {
     this.#refill(now);
     const missing = Math.min(cost, this.#burst) - this.#level;
     return missing <= 0 ? 0 : Math.ceil((missing / this.perSecond) * 1000);
-  }
-
-  fullAt(now: number): number {
-    this.#refill(now);
-    return now + ((this.#burst - this.#level) / this.perSecond) * 1000;
   }
 
   #refill(now: number): void {

@@ -75,10 +75,14 @@ export class RatePool {
   take(now: number): RateBucket | undefined {
     const { state, fullAt } = stepPool(this.#state, { kind: 'taken' }, now, this.#rules);
     this.#state = state;
-    return fullAt === undefined ? undefined : new RateBucket(this.#perSecond, this.#burst, now, fullAt);
+    if (fullAt === undefined) return undefined;
+    const bucket = new RateBucket(this.#perSecond, this.#burst, now);
+    bucket.take(((fullAt - now) / 1_000) * this.#perSecond, now);
+    return bucket;
   }
 
   giveBack(bucket: RateBucket, now: number): void {
-    this.#state = stepPool(this.#state, { kind: 'returned', fullAt: bucket.fullAt(now) }, now, this.#rules).state;
+    const fullAt = now + bucket.waitMs(this.#burst, now);
+    this.#state = stepPool(this.#state, { kind: 'returned', fullAt }, now, this.#rules).state;
   }
 }
