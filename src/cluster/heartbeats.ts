@@ -33,6 +33,8 @@ export class Heartbeats {
   #ticks: PeriodicWork;
   #beats: PeriodicWork;
   #sequence = 0;
+  /** How far the wall clock was ahead of the monotonic one at the last look. */
+  #ahead = Infinity;
   #linkLost = new Set<string>();
   #onPause: (pauseMs: number) => void;
   /** What the watched members were last chosen from. */
@@ -59,11 +61,20 @@ export class Heartbeats {
     this.#beat();
   }
 
-  /** Notices a pause of this process before anything that waited meanwhile is read. */
+  /**
+   * Notices a pause of this process before anything that waited meanwhile is read. Where the machine slept the monotonic clock may
+   * have stood still: then the wall clock ran ahead of it.
+   */
   catchUp(): void {
+    const { clock } = this.#node.environment;
     const { tickDueAt } = this.#detector;
     const { unreachableAfterMs } = this.#options;
-    if (tickDueAt !== undefined && this.#node.environment.clock.now() - tickDueAt >= unreachableAfterMs) this.#tick();
+    const now = clock.now();
+    const ahead = clock.wall() - now;
+    const slept = ahead - this.#ahead >= unreachableAfterMs;
+    this.#ahead = ahead;
+    if (slept) this.#node.dispatch({ kind: 'woke' });
+    if (tickDueAt !== undefined && now - tickDueAt >= unreachableAfterMs) this.#tick();
   }
 
   stop(): void {

@@ -256,6 +256,22 @@ describe('cuts', () => {
     await harness.until(() => [a, b].some((one) => one.node.ended() !== undefined), 30_000);
   });
 
+  test('rule 3: a node whose machine slept leads again only once everybody has seen it awake', async () => {
+    const harness = new Harness();
+    const [a, b] = await harness.cluster(2, '10.0.0.') as [TestNode, TestNode];
+    const version = (): number => a.node.membership().gossip.records.get(a.node.uid)?.selfVersion ?? 0;
+    const [before, { clock }] = [version(), harness.environment];
+    let slept = 0;
+    const { wall } = clock;
+    clock.wall = () => wall() + slept;
+    await harness.environment.elapse(3_000);
+    assertEquals(version(), before);
+    slept = 10_000;
+    await harness.environment.elapse(3_000);
+    assertEquals(version(), before + 1);
+    assert(whole([a, b])());
+  });
+
   test('FB-063: two clusters of one name that a cut at the start has made: one gives way after the heal', async () => {
     const harness = new Harness();
     const seeds = ['10.0.0.1:4000', '10.0.0.2:4000'];
