@@ -9,7 +9,7 @@ export const coordinationMutants: readonly Mutant[] = [
     rule: 16,
     what: 'what a running handler does after the loss is not fenced',
     file: 'src/singleton/instance.ts',
-    find: 'fenced: () => this.#fenced || life.held?.() === false,',
+    find: 'fenced: () => this.#fenced || life.tenure?.held() === false,',
     replace: 'fenced: () => false,',
     profiles,
   },

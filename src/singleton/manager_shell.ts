@@ -194,7 +194,7 @@ export class ManagerShell {
     if (effect.keepFilter) this.host.beginAgain(epoch);
     else this.host.begin(epoch, plannedSince, previous?.watermarks ?? []);
     const { clock } = node.environment;
-    this.claim = { epoch, plannedSince, since: clock.wall() };
+    this.claim = { epoch, plannedSince, since: Math.floor(clock.wall()) };
     this.lastHandOver = { ...report, epoch, at: clock.wall() };
     try {
       this.#instance = this.#spawn(system, start, epoch, previous?.state, coldReason(report));
