@@ -110,20 +110,20 @@ const optionsFor = (seed: number): WorldOptions => ({
   wallSpreadMs: seed % 2 === 0 ? 0 : 3_600_000,
 });
 
-test('S1: never two holders and tokens that only grow, over 500 histories of loss, drift, pauses and restarts', async () => {
+test('S1: never two holders and tokens that only grow, over 150 histories of loss, drift, pauses and restarts', async () => {
   let grants = 0;
   let restarts = 0;
   let known = 0;
-  for (let seed = 1; seed <= 500; seed += 1) {
+  for (let seed = 1; seed <= 150; seed += 1) {
     const { history } = await run(optionsFor(seed), 30_000);
     assertEquals(history.violation, undefined, `seed ${seed}`);
     grants += history.grants.length;
     restarts += history.restarts;
     known += history.grants.filter(({ previous }) => previous !== undefined).length;
   }
-  assertGreater(grants, 1_000);
-  assertGreater(restarts, 1_000);
-  assertGreater(known, 200);
+  assertGreater(grants, 300);
+  assertGreater(restarts, 300);
+  assertGreater(known, 60);
 });
 
 test('the check finds what it is for: clocks further apart than the bound give two holders', async () => {
